@@ -1,14 +1,13 @@
 //! Runs `taintward board`: serves the board of the current cluster on this machine until a signal stops it.
 
-mod board_args;
-
-pub(crate) use board_args::{BoardArgs, BoardOptions};
-
+use crate::args::kube_args::{ClusterOptions, ServerOptions};
 use crate::board::{BoardListener, BoardSource, CommandRunner};
 use crate::cluster_state::{ClusterReader, ClusterStateError};
+use crate::completion_kind::CompletionKind;
 use crate::output;
 use crate::runtime::Runtime;
 use crate::say;
+use clap::Args;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,6 +18,18 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (0, "A signal stopped the board"),
     (1, "The cluster could not be reached, the port could not be opened, or the command line is invalid"),
 ];
+
+#[derive(Debug, Args)]
+pub(crate) struct BoardArgs {
+    /// The port on 127.0.0.1 for the board; 0 means any free port
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Shows pods and workloads of this namespace only. The default is all namespaces
+    #[arg(short, long, value_name = "NAME", add = CompletionKind::Namespace.completer())]
+    namespace: Option<String>,
+    #[command(flatten)]
+    server: ServerOptions,
+}
 
 /// Why the board cannot be served.
 #[derive(Debug, thiserror::Error)]
@@ -35,25 +46,26 @@ enum BoardError {
     Print(#[from] output::PrintError),
 }
 
-pub(crate) fn run(options: &BoardOptions) -> ExitCode {
+pub(crate) fn run(options: &BoardArgs) -> ExitCode {
     say::exit_code(serve(options))
 }
 
-fn serve(options: &BoardOptions) -> Result<(), BoardError> {
+fn serve(options: &BoardArgs) -> Result<(), BoardError> {
     Runtime::new()?.block_on(async {
-        let BoardOptions { port, cluster, namespace, flags } = options;
+        let BoardArgs { port, namespace, server } = options;
+        let cluster = ClusterOptions::from(server.clone());
         let listener = BoardListener::open(*port).await;
         let listener = listener.map_err(|why| BoardError::Listen { port: *port, why })?;
-        let reader = ClusterReader::of(cluster).await?;
+        let reader = ClusterReader::of(&cluster).await?;
         let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let clock = reader.clock.clone();
         let source = BoardSource {
             streams: reader.connected.streams.clone(),
             cluster: reader.place(),
-            namespace: namespace.clone(),
+            namespace: namespace.clone().unwrap_or_default(),
             now: Box::new(move || clock.now()),
             speed: Box::new(|| 1.0),
-            commands: Arc::new(CommandRunner::new(flags.clone())),
+            commands: Arc::new(CommandRunner::new(server.flags())),
             sandbox: None,
         };
         output::print(&format!("The board of {} is at {}\n", reader.place(), listener.url()))?;

@@ -1,4 +1,4 @@
-//! Parses the command line of all commands into a [`ParsedCommand`], or into an error that names the expected form.
+//! Parses the command line of all commands into a [`ProgramCommand`], or into an error that names the expected form.
 //!
 //! - Invariant: a flag takes precedence over its environment variable, a variable over the default.
 
@@ -7,72 +7,33 @@ mod short_help;
 #[cfg(test)]
 mod tests;
 
-use crate::backfill::{BackfillCommandArgs, BackfillOptions};
-use crate::board_command::{self, BoardArgs, BoardOptions};
+use crate::board_command::{self, BoardArgs};
 use crate::completion::{self, CompletionArgs};
-use crate::docs::{DocsArgs, DocsOptions, ProgramDescription};
-use crate::doctor::{self, DoctorArgs, DoctorOptions};
+use crate::docs::{DocsArgs, ProgramDescription};
+use crate::doctor::{self, DoctorArgs};
 use crate::exit_codes;
-use crate::explain::{self, ExplainArgs, ExplainOptions};
-use crate::guard::{GuardCommandArgs, GuardOptions};
-use crate::hold::{HoldCommandArgs, HoldOptions, ReleaseCommandArgs};
-use crate::install::{self, InstallArgs, InstallOptions};
-use crate::lint::{self, LintArgs, LintOptions};
-use crate::pending::{self, PendingArgs, PendingOptions};
-use crate::plan::{self, PlanArgs, PlanOptions};
-use crate::run::{RunArgs, RunOptions};
-use crate::sandbox::{SandboxArgs, SandboxCommand};
-use crate::taint::{self, TaintArgs, TaintOptions};
-use crate::version::{self, VersionArgs, VersionOptions};
-use crate::webhook::{WebhookArgs, WebhookOptions};
+use crate::explain::{self, ExplainArgs};
+use crate::install::{self, InstallArgs};
+use crate::lint::{self, LintArgs};
+use crate::pending::{self, PendingArgs};
+use crate::plan::{self, PlanArgs};
+use crate::run::RunOptions;
+use crate::sandbox::SandboxCommand;
+use crate::taint::{self, TaintArgs};
+use crate::toleration_seconds::backfill::BackfillCommandArgs;
+use crate::toleration_seconds::guard::GuardCommandArgs;
+use crate::toleration_seconds::hold::{HoldCommandArgs, ReleaseCommandArgs};
+use crate::version::{self, VersionArgs};
+use crate::webhook::WebhookOptions;
 use clap::error::{Error, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use questions::{QUESTIONS, questions};
 use std::ffi::OsString;
-use std::fmt;
+use std::fmt::Display;
 use std::path::Path;
 
 /// The name of the program.
 const NAME: &str = "taintward";
-
-/// The parsed command line.
-#[derive(Debug)]
-pub(crate) enum ParsedCommand {
-    /// Run the controller.
-    Run(Box<RunOptions>),
-    /// Serve admission reviews.
-    Webhook(Box<WebhookOptions>),
-    /// Run a sandbox, or inject faults into one.
-    Sandbox(SandboxCommand),
-    /// Print manifests, or apply them to a cluster.
-    Install(Box<InstallOptions>),
-    /// Find mistakes in tolerations and taints.
-    Lint(Box<LintOptions>),
-    /// Forecast the effect of changes to nodes.
-    Plan(Box<PlanOptions>),
-    /// Explain why pods are evicted or stay.
-    Explain(Box<ExplainOptions>),
-    /// List the pods with a deadline.
-    Pending(Box<PendingOptions>),
-    /// Serve the board.
-    Board(Box<BoardOptions>),
-    /// Check a cluster.
-    Doctor(Box<DoctorOptions>),
-    /// Change the taints of nodes, or show them.
-    Taint(Box<TaintOptions>),
-    /// Show what backfill would patch.
-    Backfill(Box<BackfillOptions>),
-    /// Guard the pods of namespaces, stop guarding them, or show the state.
-    Guard(Box<GuardOptions>),
-    /// Hold pods of nodes, or release them.
-    Hold(Box<HoldOptions>),
-    /// Print versions.
-    Version(Box<VersionOptions>),
-    /// Print a text.
-    Print(String),
-    /// Print or write the generated documentation.
-    Docs(DocsOptions),
-}
 
 #[derive(Debug, Parser)]
 #[command(
@@ -90,8 +51,9 @@ struct Cli {
     verb: Option<ProgramCommand>,
 }
 
+/// A command, with its options.
 #[derive(Debug, Subcommand)]
-enum ProgramCommand {
+pub(crate) enum ProgramCommand {
     /// Shows which pods would be evicted if nodes were tainted, cordoned or dead: when, why, and on which nodes they
     /// could run next
     #[command(
@@ -146,7 +108,7 @@ enum ProgramCommand {
     Taint(Box<TaintArgs>),
     /// Runs a whole cluster in this process, with Taintward in it; prints a kubeconfig for kubectl
     #[command(args_override_self = true)]
-    Sandbox(Box<SandboxArgs>),
+    Sandbox(SandboxCommand),
     /// Prints the manifests of an installation, applies them, or deletes them
     #[command(
         args_override_self = true,
@@ -161,7 +123,7 @@ enum ProgramCommand {
          Durations are written as in Go: 500ms, 15s, 1m30s. Exit codes: 0 stopped by a signal, 1 could not \
          continue, or invalid flag."
     )]
-    Run(Box<RunArgs>),
+    Run(Box<RunOptions>),
     /// Runs the admission webhook: default tolerations, dedicated nodes, special hardware, warnings
     #[command(
         args_override_self = true,
@@ -170,7 +132,7 @@ enum ProgramCommand {
          docs/admission.md describes each rule. Exit codes: 0 stopped by a signal, 1 could not continue, or \
          invalid flag."
     )]
-    Webhook(Box<WebhookArgs>),
+    Webhook(Box<WebhookOptions>),
     /// Shows running pods whose tolerationSeconds differ from those of new pods; changes nothing
     #[command(
         args_override_self = true,
@@ -232,9 +194,19 @@ enum ProgramCommand {
     Docs(DocsArgs),
 }
 
-/// Parses the arguments and the environment of this process.
-pub(crate) fn parse() -> Result<ParsedCommand, Error> {
+/// Parses the arguments and the environment of this process; `None`: there is no command.
+pub(crate) fn parse() -> Result<Option<ProgramCommand>, Error> {
     parse_from(std::env::args_os())
+}
+
+/// The help, with all commands.
+pub(crate) fn help() -> String {
+    command().render_help().to_string()
+}
+
+/// The flags that every command about a cluster has.
+pub(crate) fn connection_flags() -> String {
+    short_help::options(called())
 }
 
 /// The whole command line, for documentation and completion.
@@ -278,67 +250,30 @@ fn called() -> &'static str {
 
 fn parse_from(
     arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
-) -> Result<ParsedCommand, Error> {
+) -> Result<Option<ProgramCommand>, Error> {
     let matches = command().try_get_matches_from(helped(arguments))?;
-    match Cli::from_arg_matches(&matches)?.verb {
-        None => Ok(ParsedCommand::Print(command().render_help().to_string())),
-        Some(ProgramCommand::Taint(arguments)) => Ok(ParsedCommand::Taint(Box::new(arguments.resolve()))),
-        Some(ProgramCommand::Board(arguments)) => Ok(ParsedCommand::Board(Box::new(arguments.resolve()))),
-        Some(ProgramCommand::Backfill(arguments)) => match arguments.resolve() {
-            Ok(options) => Ok(ParsedCommand::Backfill(Box::new(options))),
-            Err(complaint) => Err(blame("backfill", complaint)),
-        },
-        Some(ProgramCommand::Guard(arguments)) => match arguments.resolve() {
-            Ok(options) => Ok(ParsedCommand::Guard(Box::new(options))),
-            Err(complaint) => Err(blame("guard", complaint)),
-        },
-        Some(ProgramCommand::Hold(arguments)) => Ok(ParsedCommand::Hold(Box::new(arguments.resolve()))),
-        Some(ProgramCommand::Release(arguments)) => Ok(ParsedCommand::Hold(Box::new(arguments.resolve()))),
-        Some(ProgramCommand::Version(arguments)) => match arguments.resolve() {
-            Ok(plan) => Ok(ParsedCommand::Version(Box::new(plan))),
-            Err(complaint) => Err(blame("version", complaint)),
-        },
-        Some(ProgramCommand::Completion(arguments)) => {
-            Ok(ParsedCommand::Print(arguments.script().to_owned()))
-        }
-        Some(ProgramCommand::Options) => Ok(ParsedCommand::Print(short_help::options(called()))),
-        Some(ProgramCommand::Docs(arguments)) => Ok(ParsedCommand::Docs(arguments.resolve())),
-        Some(ProgramCommand::Install(arguments)) => match arguments.resolve() {
-            Ok(plan) => Ok(ParsedCommand::Install(Box::new(plan))),
-            Err(complaint) => Err(blame("install", complaint)),
-        },
-        Some(ProgramCommand::Doctor(arguments)) => match arguments.resolve() {
-            Ok(options) => Ok(ParsedCommand::Doctor(Box::new(options))),
-            Err(complaint) => Err(blame("doctor", complaint)),
-        },
-        Some(ProgramCommand::Lint(arguments)) => match arguments.resolve() {
-            Ok(plan) => Ok(ParsedCommand::Lint(Box::new(plan))),
-            Err(complaint) => Err(blame("lint", complaint)),
-        },
-        Some(ProgramCommand::Plan(arguments)) => match arguments.resolve() {
-            Ok(options) => Ok(ParsedCommand::Plan(Box::new(options))),
-            Err(complaint) => Err(blame("plan", complaint)),
-        },
-        Some(ProgramCommand::Explain(arguments)) => match arguments.resolve() {
-            Ok(options) => Ok(ParsedCommand::Explain(Box::new(options))),
-            Err(complaint) => Err(blame("explain", complaint)),
-        },
-        Some(ProgramCommand::Pending(arguments)) => match arguments.resolve() {
-            Ok(options) => Ok(ParsedCommand::Pending(Box::new(options))),
-            Err(complaint) => Err(blame("pending", complaint)),
-        },
-        Some(ProgramCommand::Run(arguments)) => match arguments.resolve(matches.subcommand_matches("run")) {
-            Ok(plan) => Ok(ParsedCommand::Run(Box::new(plan))),
-            Err(complaint) => Err(blame("run", complaint)),
-        },
-        Some(ProgramCommand::Webhook(arguments)) => match arguments.resolve() {
-            Ok(plan) => Ok(ParsedCommand::Webhook(Box::new(plan))),
-            Err(complaint) => Err(blame("webhook", complaint)),
-        },
-        Some(ProgramCommand::Sandbox(arguments)) => match arguments.resolve() {
-            Ok(command) => Ok(ParsedCommand::Sandbox(command)),
-            Err(complaint) => Err(blame("sandbox", complaint)),
-        },
+    let parsed = Cli::from_arg_matches(&matches).and_then(|Cli { verb }| {
+        verb.as_ref().map_or(Ok(()), check)?;
+        Ok(verb)
+    });
+    parsed.map_err(|error| {
+        let mut command = command();
+        command.build();
+        let mut blamed = matches.subcommand_name().and_then(|verb| command.find_subcommand(verb)).cloned();
+        error.format(blamed.as_mut().unwrap_or(&mut command))
+    })
+}
+
+/// Checks what the parser cannot check.
+fn check(command: &ProgramCommand) -> Result<(), Error> {
+    let invalid = |why: &dyn Display| Error::raw(ErrorKind::ValueValidation, why);
+    match command {
+        ProgramCommand::Plan(options) => options.check().map_err(|why| invalid(&why)),
+        ProgramCommand::Explain(options) => options.check().map_err(|why| invalid(&why)),
+        ProgramCommand::Pending(options) => options.check().map_err(|why| invalid(&why)),
+        ProgramCommand::Install(options) => options.check().map_err(|why| invalid(&why)),
+        ProgramCommand::Lint(options) => options.check().map_err(|why| invalid(&why)),
+        _ => Ok(()),
     }
 }
 
@@ -350,12 +285,4 @@ fn helped(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsStr
         words.push("--help".into());
     }
     words
-}
-
-/// A usage error of a command.
-fn blame(verb: &str, complaint: impl fmt::Display) -> Error {
-    let mut command = command();
-    command.build();
-    let mut blamed = command.find_subcommand(verb).cloned().unwrap_or(command);
-    blamed.error(ErrorKind::ValueValidation, complaint)
 }

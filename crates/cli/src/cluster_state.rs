@@ -19,6 +19,7 @@ pub(crate) use files::{NO_UID, sort};
 
 use crate::args::kube_args::ClusterOptions;
 use crate::manifest::TextPosition;
+use crate::output::enumerated;
 use crate::runtime::Runtime;
 use details::RelatedDetails;
 use jiff::Timestamp;
@@ -33,11 +34,11 @@ use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::config::{ConnectError, ProbeError};
 
 /// The source of a cluster's state.
-#[derive(Debug)]
-pub(crate) enum StateSource {
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StateSource<'c> {
     /// Files, with the cluster options' selection of pods.
-    Files(Vec<PathBuf>, Box<ClusterOptions>),
-    Cluster(Box<ClusterOptions>),
+    Files(&'c [PathBuf], &'c ClusterOptions),
+    Cluster(&'c ClusterOptions),
 }
 
 /// The state of a cluster, as far as it could be read.
@@ -127,7 +128,7 @@ pub(crate) fn moment(as_of: Option<Timestamp>, clock: &ServerClock) -> Wall {
 
 /// Reads the objects for a forecast of evictions.
 pub(crate) fn read(
-    from: &StateSource,
+    from: StateSource<'_>,
     as_of: Option<Timestamp>,
     numeric: NumericOperators,
 ) -> Result<ClusterState, ClusterStateError> {
@@ -158,7 +159,7 @@ pub(crate) fn no_nodes(ClusterState { from, gaps, .. }: ClusterState) -> Cluster
 }
 
 /// The largest number of pods named.
-const NAMED_MAX: usize = 5;
+pub(crate) const NAMED_MAX: usize = 5;
 
 /// The remark about pods on nodes that do not exist.
 fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
@@ -174,16 +175,7 @@ fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
         _ => "their nodes",
     };
     let verb = if nodes.len() == 1 { "does" } else { "do" };
-    let (nodes, pods_named) =
-        (some(&nodes), some(&lost.iter().map(|(pod, _)| pod.as_str()).collect::<Vec<_>>()));
+    let pods_named: Vec<&str> = lost.iter().map(|(pod, _)| pod.as_str()).collect();
+    let (nodes, pods_named) = (enumerated(&nodes, NAMED_MAX), enumerated(&pods_named, NAMED_MAX));
     Some(format!("{pods} not judged, because {noun} {nodes} {verb} not exist: {pods_named}"))
-}
-
-/// The first few names.
-pub(crate) fn some(names: &[&str]) -> String {
-    let first = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMED_MAX) {
-        0 => first,
-        more => format!("{first} and {more} more"),
-    }
 }

@@ -1,16 +1,13 @@
 //! Runs the parsed command and returns its exit code.
 
-use crate::backfill;
 use crate::board_command;
-use crate::cli::{self, ParsedCommand};
+use crate::cli::{self, ProgramCommand};
 use crate::complete;
-use crate::docs::{self, DocsOptions};
-use crate::doctor::{self, DoctorOptions, LintCounts};
+use crate::docs;
+use crate::doctor::{self, DoctorArgs, LintCounts};
 use crate::explain;
-use crate::guard;
-use crate::hold;
 use crate::install;
-use crate::lint::{self, LintSource};
+use crate::lint;
 use crate::output;
 use crate::pending;
 use crate::plan;
@@ -18,6 +15,9 @@ use crate::run;
 use crate::sandbox;
 use crate::say;
 use crate::taint;
+use crate::toleration_seconds::backfill;
+use crate::toleration_seconds::guard;
+use crate::toleration_seconds::hold;
 use crate::version;
 use crate::webhook;
 use std::io::{self, Write as _};
@@ -30,25 +30,8 @@ pub(crate) fn main() -> ExitCode {
         return complete::run(words);
     }
     match cli::parse() {
-        Ok(ParsedCommand::Run(options)) => run::run(*options),
-        Ok(ParsedCommand::Webhook(options)) => webhook::serve(*options),
-        Ok(ParsedCommand::Sandbox(command)) => sandbox::run(command),
-        Ok(ParsedCommand::Install(options)) => install::run(&options),
-        Ok(ParsedCommand::Lint(options)) => lint::run(&options),
-        Ok(ParsedCommand::Doctor(options)) => doctor::run(&options, &lint_summary),
-        Ok(ParsedCommand::Plan(options)) => plan::run(*options),
-        Ok(ParsedCommand::Explain(options)) => explain::run(&options),
-        Ok(ParsedCommand::Pending(options)) => pending::run(&options),
-        Ok(ParsedCommand::Board(options)) => board_command::run(&options),
-        Ok(ParsedCommand::Taint(options)) => {
-            taint::run(&options, &|nodes| plan::preview(&options.cluster, nodes))
-        }
-        Ok(ParsedCommand::Backfill(options)) => backfill::run(&options),
-        Ok(ParsedCommand::Guard(options)) => guard::run(&options),
-        Ok(ParsedCommand::Hold(options)) => hold::run(&options),
-        Ok(ParsedCommand::Print(text)) => print(&text),
-        Ok(ParsedCommand::Version(options)) => version::run(*options),
-        Ok(ParsedCommand::Docs(options)) => docs(&options),
+        Ok(Some(command)) => run(command),
+        Ok(None) => print(&cli::help()),
         Err(complaint) => {
             let printed = complaint.print().and_then(|()| io::stdout().flush());
             match (complaint.exit_code(), printed) {
@@ -64,20 +47,40 @@ pub(crate) fn main() -> ExitCode {
     }
 }
 
-/// The findings of `lint` for the objects that `doctor` reads.
-fn lint_summary(options: &DoctorOptions) -> LintCounts {
-    let from = match options.files.is_empty() {
-        true => LintSource::Cluster(Box::new(options.cluster.clone())),
-        false => LintSource::Files(options.files.clone()),
-    };
-    match lint::count(&from) {
-        Ok((errors, warnings)) => LintCounts { errors, warnings, failure: None },
-        Err(why) => LintCounts { failure: Some(why), ..LintCounts::default() },
+fn run(command: ProgramCommand) -> ExitCode {
+    match command {
+        ProgramCommand::Plan(options) => plan::run(&options),
+        ProgramCommand::Explain(options) => explain::run(&options),
+        ProgramCommand::Pending(options) => pending::run(&options),
+        ProgramCommand::Board(options) => board_command::run(&options),
+        ProgramCommand::Lint(options) => lint::run(&options),
+        ProgramCommand::Doctor(options) => doctor::run(&options, &lint_counts),
+        ProgramCommand::Taint(options) => {
+            taint::run(&options, &|nodes| plan::preview(&options.cluster, nodes))
+        }
+        ProgramCommand::Sandbox(command) => sandbox::run(command),
+        ProgramCommand::Install(options) => install::run(&options),
+        ProgramCommand::Run(options) => run::run(*options),
+        ProgramCommand::Webhook(options) => webhook::serve(*options),
+        ProgramCommand::Backfill(options) => backfill::run(&options),
+        ProgramCommand::Hold(options) => hold::hold(&options),
+        ProgramCommand::Release(options) => hold::release(&options),
+        ProgramCommand::Guard(options) => guard::run(&options),
+        ProgramCommand::Version(options) => version::run(&options),
+        ProgramCommand::Options => print(&cli::connection_flags()),
+        ProgramCommand::Completion(options) => print(options.script()),
+        ProgramCommand::Docs(options) => {
+            say::exit_code(docs::write(&options, &cli::program()).map(|text| print(&text)))
+        }
     }
 }
 
-fn docs(options: &DocsOptions) -> ExitCode {
-    say::exit_code(docs::write(options, &cli::program()).map(|text| print(&text)))
+/// The findings of `lint` for the objects that `doctor` reads.
+fn lint_counts(options: &DoctorArgs) -> LintCounts {
+    match lint::count(&options.filename, &options.server.clone().into()) {
+        Ok((errors, warnings)) => LintCounts { errors, warnings, failure: None },
+        Err(why) => LintCounts { failure: Some(why), ..LintCounts::default() },
+    }
 }
 
 fn print(text: &str) -> ExitCode {

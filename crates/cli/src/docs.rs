@@ -1,10 +1,7 @@
 //! Writes the documentation that the program generates: reference, command pages, man pages.
 
 mod pages;
-mod program_description;
 mod reference;
-
-pub(crate) use program_description::ProgramDescription;
 
 use clap::{Arg, Args};
 use std::fmt::Write as _;
@@ -22,19 +19,13 @@ pub(crate) struct DocsArgs {
     man: Option<PathBuf>,
 }
 
-/// The options of `taintward docs`.
-#[derive(Debug)]
-pub(crate) struct DocsOptions {
-    /// The folder for command pages.
-    pub(crate) cli: Option<PathBuf>,
-    /// The folder for man pages.
-    pub(crate) man: Option<PathBuf>,
-}
-
-impl DocsArgs {
-    pub(crate) fn resolve(self) -> DocsOptions {
-        DocsOptions { cli: self.cli, man: self.man }
-    }
+/// The command line, and what its description does not contain.
+pub(crate) struct ProgramDescription {
+    pub(crate) command: clap::Command,
+    /// Questions, and the command that answers each.
+    pub(crate) questions: &'static [(&'static str, &'static str)],
+    /// The exit codes of a command.
+    pub(crate) exit_codes: fn(&str) -> &'static [(u8, &'static str)],
 }
 
 /// Why a folder could not be written.
@@ -46,7 +37,7 @@ pub(crate) struct DocsWriteError {
 }
 
 /// Writes the pages that the options name. Returns the text to print: the reference, or a list of the written folders.
-pub(crate) fn write(options: &DocsOptions, program: &ProgramDescription) -> Result<String, DocsWriteError> {
+pub(crate) fn write(options: &DocsArgs, program: &ProgramDescription) -> Result<String, DocsWriteError> {
     let into = |folder: &Path, fill: &dyn Fn(&Path) -> io::Result<()>| {
         let filled = std::fs::create_dir_all(folder).and_then(|()| fill(folder));
         filled.map_err(|why| DocsWriteError { place: folder.to_owned(), why })

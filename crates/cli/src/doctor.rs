@@ -8,23 +8,24 @@ mod checks;
 mod collect;
 mod controllers_flag;
 mod distribution;
-mod doctor_args;
 mod facts;
 mod report;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use doctor_args::{DoctorArgs, DoctorOptions};
-
+use crate::args::kube_args::{ClusterOptions, ServerOptions, WHICH};
+use crate::args::object_names;
 use crate::cluster_state::{ClusterReader, ClusterStateError, ReadError};
-use crate::output::PrintError;
+use crate::output::{OutputArgs, PrintError};
 use crate::runtime::Runtime;
 use crate::say;
 use check::CheckVerdict;
 use checks::DoctorScope;
+use clap::Args;
 use distribution::RecognizedDistribution;
 use facts::ClusterFacts;
 use report::DoctorReport;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Exit codes of `taintward doctor`.
@@ -33,6 +34,25 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     (1, "A read failed, or a check is unknown; no check failed"),
     (2, "A check failed"),
 ];
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Check whether you can install Taintward, and list what to change first. Without this flag, the command checks an
+    /// installation
+    #[arg(long)]
+    pub(crate) pre: bool,
+    /// The namespace of Taintward, present or planned
+    #[arg(short, long, value_name = "NAME", default_value = "taintward-system", value_parser = object_names::namespace)]
+    pub(crate) namespace: String,
+    /// Objects in files, as kubectl get -o yaml or json prints them, a folder of them, or - for standard input; may be
+    /// repeated. The default is the current cluster
+    #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = WHICH)]
+    pub(crate) filename: Vec<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) server: ServerOptions,
+}
 
 /// Why the report cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +75,9 @@ pub(crate) struct LintCounts {
 }
 
 /// Runs `taintward lint`; passed in, because commands do not import each other.
-pub(crate) type Lint<'l> = &'l dyn Fn(&DoctorOptions) -> LintCounts;
+pub(crate) type Lint<'l> = &'l dyn Fn(&DoctorArgs) -> LintCounts;
 
-pub(crate) fn run(options: &DoctorOptions, lint: Lint<'_>) -> ExitCode {
+pub(crate) fn run(options: &DoctorArgs, lint: Lint<'_>) -> ExitCode {
     let done = examine(options, lint);
     if let Err(DoctorError::Files(faults)) = &done {
         faults.iter().for_each(say::error);
@@ -65,8 +85,9 @@ pub(crate) fn run(options: &DoctorOptions, lint: Lint<'_>) -> ExitCode {
     say::exit_code(done)
 }
 
-fn examine(options: &DoctorOptions, lint: Lint<'_>) -> Result<ExitCode, DoctorError> {
-    let facts = if options.files.is_empty() { read(options)? } else { collect::from_files(&options.files)? };
+fn examine(options: &DoctorArgs, lint: Lint<'_>) -> Result<ExitCode, DoctorError> {
+    let facts =
+        if options.filename.is_empty() { read(options)? } else { collect::from_files(&options.filename)? };
     let report = diagnose(&facts, options, &lint(options));
     options.output.print(&report)?;
     Ok(match () {
@@ -76,8 +97,8 @@ fn examine(options: &DoctorOptions, lint: Lint<'_>) -> Result<ExitCode, DoctorEr
     })
 }
 
-fn read(options: &DoctorOptions) -> Result<ClusterFacts, ClusterStateError> {
-    let mut cluster = options.cluster.clone();
+fn read(options: &DoctorArgs) -> Result<ClusterFacts, ClusterStateError> {
+    let mut cluster = ClusterOptions::from(options.server.clone());
     cluster.settings.warn = say::warning;
     Runtime::new()?.block_on(async {
         let reader = ClusterReader::of(&cluster).await?;
@@ -85,7 +106,7 @@ fn read(options: &DoctorOptions) -> Result<ClusterFacts, ClusterStateError> {
     })
 }
 
-fn diagnose(facts: &ClusterFacts, options: &DoctorOptions, lint: &LintCounts) -> DoctorReport {
+fn diagnose(facts: &ClusterFacts, options: &DoctorArgs, lint: &LintCounts) -> DoctorReport {
     let recognized = RecognizedDistribution::of(facts);
     let scope =
         DoctorScope { facts, recognized: &recognized, pre: options.pre, namespace: &options.namespace, lint };

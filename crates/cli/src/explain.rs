@@ -1,10 +1,8 @@
 //! Runs `taintward explain`: why pods are evicted from a node or stay, since when, until when, and what delays evictions.
 //!
 //! - Invariant: every verdict is the core's. Incomplete answers say so in every output format, with exit code 1.
-//! - See `explain/explain_args.rs` for the flags, `cluster_state/related.rs` for reading, `pending.rs` for a list of
-//!   all pods with a deadline.
+//! - See `cluster_state/related.rs` for reading, `pending.rs` for a list of all pods with a deadline.
 
-mod explain_args;
 mod node;
 mod not_found;
 mod object_parts;
@@ -15,24 +13,27 @@ mod target;
 mod tests;
 mod text_parts;
 
-pub(crate) use explain_args::{ExplainArgs, ExplainOptions};
-
 use crate::active_controllers::ActiveControllers;
+use crate::args::cluster_state::ClusterStateArgs;
+use crate::args::kube_args::WHICH;
 use crate::cluster_state::details::{EventDetails, ObjectNames};
 use crate::cluster_state::related::{RelatedObjects, in_cluster, in_files};
 use crate::cluster_state::{ClusterReader, ClusterStateError, no_nodes};
+use crate::completion_kind::CompletionKind;
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{API_VERSION, PrintError, PrintOptions, Printable};
 use crate::past_eviction::PastEviction;
 use crate::runtime::Runtime;
 use crate::say;
 use crate::taint_note::TaintNote;
+use clap::Args;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use taint_description::ShownMeanings;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::taint::Taint;
-use target::{Target, TargetKind};
+use target::{Target, TargetKind, parse as parse_targets};
 
 /// Exit codes of `taintward explain`.
 pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
@@ -43,6 +44,27 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     ),
 ];
 
+// Objects are named here: selectors are accepted only to be rejected with a reason.
+#[derive(Debug, Args)]
+#[command(
+    mut_arg("namespace", |arg| arg.help("The namespace of the pods. The default is that of the context; with files, all namespaces")),
+    mut_arg("all_namespaces", |arg| arg.hide(true)),
+    mut_arg("selector", |arg| arg.hide(true)),
+    mut_arg("field_selector", |arg| arg.hide(true))
+)]
+pub(crate) struct ExplainArgs {
+    /// What to explain: pod/NAME, node/NAME, or all pods of a workload: deploy/NAME, sts/NAME, ds/NAME, rs/NAME,
+    /// job/NAME; several are allowed, also as pod NAME...
+    #[arg(value_name = "TYPE/NAME", add = CompletionKind::Explained.completer())]
+    objects: Vec<String>,
+    /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
+    /// input; may be repeated. The default is the current cluster
+    #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = WHICH)]
+    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) state: ClusterStateArgs,
+}
+
 /// Why the command cannot explain anything.
 #[derive(Debug, thiserror::Error)]
 enum ExplainError {
@@ -52,7 +74,25 @@ enum ExplainError {
     Print(#[from] PrintError),
 }
 
-pub(crate) fn run(options: &ExplainOptions) -> ExitCode {
+impl ExplainArgs {
+    /// Checks the flags against each other, and the names.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.state.cluster.selects() {
+            return Err(
+                "explain accepts names, not selectors; omit -A, -l and --field-selector, or use taintward \
+                pending"
+                    .to_owned(),
+            );
+        }
+        parse_targets(&self.objects).map(drop).map_err(|why| why.to_string())
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        parse_targets(&self.objects).expect("the parser of the command line has checked the names")
+    }
+}
+
+pub(crate) fn run(options: &ExplainArgs) -> ExitCode {
     let done = answer(options);
     if let Err(ExplainError::ClusterState(why)) = &done {
         say::errors(why.gaps());
@@ -60,15 +100,16 @@ pub(crate) fn run(options: &ExplainOptions) -> ExitCode {
     say::exit_code(done)
 }
 
-fn answer(options: &ExplainOptions) -> Result<ExitCode, ExplainError> {
-    let context = ExplainContext::read(options)?;
+fn answer(options: &ExplainArgs) -> Result<ExitCode, ExplainError> {
+    let targets = options.targets();
+    let context = ExplainContext::read(options, &targets)?;
     let state = &context.related.state;
     say::errors(&state.gaps);
     state.notes.iter().for_each(say::note);
-    let explanations = Explanations::of(&context, &options.targets);
+    let explanations = Explanations::of(&context, &targets);
     say::errors(&explanations.missing);
     if !explanations.found.is_empty() {
-        options.output.print(&explanations)?;
+        options.state.output.print(&explanations)?;
     }
     let is_whole = state.gaps.is_empty() && explanations.missing.is_empty();
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -85,23 +126,25 @@ struct ExplainContext {
 
 impl ExplainContext {
     /// Reads the files or the cluster that the options name.
-    fn read(options: &ExplainOptions) -> Result<Self, ClusterStateError> {
+    fn read(options: &ExplainArgs, targets: &[Target]) -> Result<Self, ClusterStateError> {
         let names = |kind| {
-            let those = options.targets.iter().filter(move |target| target.kind == kind);
+            let those = targets.iter().filter(move |target| target.kind == kind);
             those.map(|target| target.name.clone()).collect()
         };
         let (pods, nodes) = (names(TargetKind::Pod), names(TargetKind::Node));
-        let workloads = options.targets.iter().filter_map(|target| match target.kind {
+        let workloads = targets.iter().filter_map(|target| match target.kind {
             TargetKind::Workload(owner) => Some((owner, target.name.clone())),
             TargetKind::Pod | TargetKind::Node => None,
         });
         let workloads = workloads.collect();
-        let past = options.targets.iter().any(|target| target.kind != TargetKind::Pod);
-        if !options.files.is_empty() {
-            let named = options.cluster.named_namespace();
+        let past = targets.iter().any(|target| target.kind != TargetKind::Pod);
+        let (as_of, numeric, cluster) =
+            (options.state.as_of, options.state.numeric(), &options.state.cluster);
+        if !options.filename.is_empty() {
+            let named = cluster.named_namespace();
             let namespace = (!named.is_empty()).then(|| named.to_owned());
             let wanted = ObjectNames { pods, nodes, workloads, past, namespace: namespace.clone() };
-            let related = in_files(&options.files, wanted, options.as_of, options.numeric);
+            let related = in_files(&options.filename, wanted, as_of, numeric);
             if related.state.snapshot.nodes().is_empty() {
                 return Err(no_nodes(related.state));
             }
@@ -109,12 +152,12 @@ impl ExplainContext {
         }
         let runtime = Runtime::new()?;
         runtime.block_on(async {
-            let cluster = ClusterReader::of(&options.cluster).await?;
-            let namespace = Some(options.cluster.namespace(&cluster.connected).to_owned());
+            let reader = ClusterReader::of(cluster).await?;
+            let namespace = Some(cluster.namespace(&reader.connected).to_owned());
             let wanted = ObjectNames { pods, nodes, workloads, past, namespace: namespace.clone() };
-            let related = in_cluster(&cluster, wanted, options.as_of, options.numeric).await;
+            let related = in_cluster(&reader, wanted, as_of, numeric).await;
             let now = related.state.snapshot.now().wall;
-            let controllers = ActiveControllers::of(&cluster, now).await;
+            let controllers = ActiveControllers::of(&reader, now).await;
             Ok(Self { related, controllers: Some(controllers), namespace })
         })
     }

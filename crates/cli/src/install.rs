@@ -10,15 +10,13 @@ mod changed_pods;
 mod chart;
 mod helm_template;
 mod install_args;
-mod install_options;
 mod monitoring_args;
 mod prune;
 mod uninstall;
-mod values;
 
 pub(crate) use install_args::InstallArgs;
-pub(crate) use install_options::InstallOptions;
 
+use crate::args::dry_run::DryRun;
 use crate::confirm;
 use crate::output::{self, PrintError};
 use crate::runtime::Runtime;
@@ -26,14 +24,13 @@ use crate::say;
 use apply::ApplyError;
 use changed_pods::ChangedPodsError;
 use chart::ChartError;
-use install_options::{DryRunKind, InstallAction};
+use install_args::{InstallAction, InstallOutputArg, InstallPart, InstallValues};
 use serde_json::{Value, json};
 use std::io;
 use std::process::ExitCode;
 use taintward_kube::config::{ConnectError, connect};
 use taintward_kube::object_client::ObjectClient;
 use uninstall::UninstallError;
-use values::InstallValues;
 
 /// Exit codes of `taintward install`.
 pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
@@ -92,27 +89,27 @@ enum InstallError {
     Declined,
 }
 
-pub(crate) fn run(options: &InstallOptions) -> ExitCode {
+pub(crate) fn run(options: &InstallArgs) -> ExitCode {
     say::exit_code(carry_out(options))
 }
 
-fn carry_out(options: &InstallOptions) -> Result<(), InstallError> {
-    let values = &options.values;
-    match &options.what {
+fn carry_out(options: &InstallArgs) -> Result<(), InstallError> {
+    let (values, json) = (&options.values, options.output == InstallOutputArg::Json);
+    match &options.action() {
         InstallAction::Print => {
             if lacks_api_servers(values) {
                 say::warning(&format!("{OPEN}; name the networks of API servers with --api-server-cidr"));
             }
-            print(&manifests(&chart::objects(values), options.json))
+            print(&manifests(&chart::objects(values), json))
         }
         InstallAction::PrintRemoval(leftovers) => {
-            print(&manifests(&uninstall::identities(values, *leftovers), options.json))
+            print(&manifests(&uninstall::identities(values, *leftovers), json))
         }
         InstallAction::Chart(folder) => print(&chart::write(folder)?),
         InstallAction::Apply(tried, conflicts) => with_client(options, async |server| {
             let found = if lacks_api_servers(values) { networks(server).await } else { Vec::new() };
             let all = chart::objects(&InstallValues { found, ..values.clone() });
-            apply::all(server, &values.namespace, &all, *tried, *conflicts, options.timeout).await?;
+            apply::all(server, &values.common.namespace, &all, *tried, *conflicts, options.timeout).await?;
             Ok(prune::all(server, values, &all, *tried).await?)
         }),
         InstallAction::Remove(tried, leftovers) => with_client(options, async |server| {
@@ -127,7 +124,7 @@ const OPEN: &str = "all pods of the cluster can connect to the webhook";
 
 /// Whether the command has to find the networks of API servers.
 fn lacks_api_servers(values: &InstallValues) -> bool {
-    values.parts.webhook && values.api_servers.is_empty()
+    values.has(InstallPart::Webhook) && values.common.api_server_cidr.is_empty()
 }
 
 /// The networks from which API servers call the webhook, as far as the cluster shows.
@@ -159,7 +156,7 @@ fn print(text: &str) -> Result<(), InstallError> {
 
 /// Connects to the cluster, checks that no pod needs what the command removes, and calls `done` with the client.
 fn with_client(
-    options: &InstallOptions,
+    options: &InstallArgs,
     done: impl AsyncFnOnce(&ObjectClient) -> Result<(), InstallError>,
 ) -> Result<(), InstallError> {
     Runtime::new().map_err(InstallError::Start)?.block_on(async {
@@ -172,12 +169,12 @@ fn with_client(
 }
 
 /// Asks a user on a terminal before anything is deleted.
-fn confirm_removal(options: &InstallOptions, cluster: &str) -> Result<(), InstallError> {
-    let deletes = matches!(options.what, InstallAction::Remove(DryRunKind::No, _));
-    if !deletes || !options.asks || !confirm::is_possible() {
+fn confirm_removal(options: &InstallArgs, cluster: &str) -> Result<(), InstallError> {
+    let deletes = matches!(options.action(), InstallAction::Remove(DryRun::No, _));
+    if !deletes || options.yes || !confirm::is_possible() {
         return Ok(());
     }
-    let namespace = &options.values.namespace;
+    let namespace = &options.values.common.namespace;
     let what = format!("This deletes the installation of Taintward in namespace {namespace} of {cluster}.");
     for line in output::wrap(&what, QUESTION_WIDTH) {
         say::line("", line);

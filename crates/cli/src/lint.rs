@@ -23,10 +23,11 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use lint_args::{LintArgs, LintOptions, LintSource};
+pub(crate) use lint_args::LintArgs;
 
+use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::ClusterStateError;
-use crate::output::{self, PrintOptions, Printable};
+use crate::output::{self, OutputArgs, PrintOptions, Printable};
 use crate::say;
 use baseline::{Baseline, BaselineError};
 use collect::{CollectedObjects, PodFindings};
@@ -34,6 +35,7 @@ use config::{ConfigError, LintConfig};
 use lint_args::LintForm;
 use report::LintReportData;
 use serde_json::Value;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use taintward_core::lint::Severity;
 use taintward_core::toleration_matching::NumericOperators;
@@ -78,17 +80,19 @@ impl Printable for LintReportData {
     }
 }
 
-pub(crate) fn run(options: &LintOptions) -> ExitCode {
-    if let (LintSource::Nothing, LintForm::Common(output)) = (&options.from, &options.form) {
+pub(crate) fn run(options: &LintArgs) -> ExitCode {
+    let output = options.common_output();
+    if let (true, Some(output)) = (options.rules, &output) {
         return say::exit_code(output.print(&rules::RuleTable));
     }
-    say::exit_code(report(options).map(|report| print(options, &report)))
+    say::exit_code(report(options).map(|report| print(options, output, &report)))
 }
 
-/// Counts the findings of the rules, without config and baseline: errors, and warnings.
-pub(crate) fn count(from: &LintSource) -> Result<(usize, usize), String> {
-    let numeric = NumericOperators::default();
-    let gathered = gather(from, numeric, PodFindings::Counted).map_err(|why| why.to_string())?;
+/// Counts the findings of the rules in files, or else in the cluster, without config and baseline: errors, and warnings.
+pub(crate) fn count(files: &[PathBuf], cluster: &ClusterOptions) -> Result<(usize, usize), String> {
+    let cluster = files.is_empty().then_some(cluster);
+    let gathered = gather(files, cluster, NumericOperators::default(), PodFindings::Counted)
+        .map_err(|why| why.to_string())?;
     let report = LintReportData::new(gathered, &LintConfig::default(), Baseline::default());
     match report.gaps.first() {
         Some(gap) => Err(gap.clone()),
@@ -96,44 +100,46 @@ pub(crate) fn count(from: &LintSource) -> Result<(usize, usize), String> {
     }
 }
 
-fn report(options: &LintOptions) -> Result<LintReportData, LintError> {
+fn report(options: &LintArgs) -> Result<LintReportData, LintError> {
     let config = LintConfig::load(options.config.as_deref())?;
     let baseline = Baseline::load(options.baseline.as_deref())?;
-    let gathered = gather(&options.from, options.numeric, PodFindings::Reported)?;
+    let gathered = gather(&options.files(), options.cluster(), options.numeric(), PodFindings::Reported)?;
     Ok(LintReportData::new(gathered, &config, baseline))
 }
 
+/// Reads files, a cluster, or files to check against the nodes and DaemonSets of a cluster.
 fn gather(
-    from: &LintSource,
+    files: &[PathBuf],
+    cluster: Option<&ClusterOptions>,
     numeric: NumericOperators,
     pods: PodFindings,
 ) -> Result<CollectedObjects, LintError> {
-    let mut gathered = match from {
-        LintSource::Nothing => CollectedObjects::default(),
-        LintSource::Files(paths) => CollectedObjects::from_files(paths),
-        LintSource::Cluster(cluster) => cluster::read(cluster, numeric, pods)?,
-        LintSource::Both(paths, cluster) => cluster::around(cluster, CollectedObjects::from_files(paths))?,
+    let mut gathered = match cluster {
+        Some(cluster) if files.is_empty() => cluster::read(cluster, numeric, pods)?,
+        Some(cluster) => cluster::around(cluster, CollectedObjects::from_files(files))?,
+        None if files.is_empty() => CollectedObjects::default(),
+        None => CollectedObjects::from_files(files),
     };
     gathered.facts.numeric = numeric;
     Ok(gathered)
 }
 
-fn print(options: &LintOptions, report: &LintReportData) -> ExitCode {
+fn print(options: &LintArgs, output: Option<OutputArgs>, report: &LintReportData) -> ExitCode {
     complain(report);
-    let printed = match &options.form {
-        LintForm::Common(output) => output.print(report),
-        LintForm::Sarif => output::print(&sarif::print(report)),
-        LintForm::Github => output::print(&github::print(report)),
+    let printed = match (&options.output, &output) {
+        (LintForm::Github, _) => output::print(&github::print(report)),
+        (LintForm::Common(_), Some(output)) => output.print(report),
+        _ => output::print(&sarif::print(report)),
     };
     if let Err(why) = printed {
         say::error(why);
         return ExitCode::FAILURE;
     }
-    remark(options, report);
+    remark(report, output.is_some_and(|output| output.is_for_people()));
     let worst = report.findings.iter().map(|finding| finding.rule.severity()).max();
     if report.is_partial() {
         ExitCode::FAILURE
-    } else if options.fail_on.is_some_and(|limit| worst.is_some_and(|worst| worst >= limit)) {
+    } else if options.fail_on().is_some_and(|limit| worst.is_some_and(|worst| worst >= limit)) {
         ExitCode::from(2)
     } else {
         ExitCode::SUCCESS
@@ -147,7 +153,7 @@ fn complain(report: &LintReportData) {
     say::errors(&report.gaps);
 }
 
-fn remark(options: &LintOptions, report: &LintReportData) {
+fn remark(report: &LintReportData, is_for_people: bool) {
     if report.is_empty() && !report.is_partial() {
         say::warning(
             "nothing was checked: the input has no pod, workload or node, and no tolerations or taints in \
@@ -164,7 +170,7 @@ fn remark(options: &LintOptions, report: &LintReportData) {
             say::note(format!("{many} findings of the baseline no longer occur: write the baseline again"))
         }
     }
-    if matches!(&options.form, LintForm::Common(output) if output.is_for_people()) {
+    if is_for_people {
         say::line("", report.summary());
     }
 }

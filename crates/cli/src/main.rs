@@ -5,7 +5,6 @@
 
 mod active_controllers;
 mod args;
-mod backfill;
 mod board;
 mod board_command;
 mod cli;
@@ -16,7 +15,6 @@ mod complete;
 mod completion;
 mod completion_kind;
 mod confirm;
-mod controller_presence;
 #[cfg(test)]
 mod described;
 mod dispatch;
@@ -24,11 +22,10 @@ mod docs;
 mod doctor;
 mod exit_codes;
 mod explain;
-mod guard;
 mod held_pod;
-mod hold;
 mod install;
 mod lint;
+mod live_verdicts;
 mod manifest;
 mod messages;
 mod output;
@@ -41,9 +38,9 @@ mod run;
 mod runtime;
 mod sandbox;
 mod say;
-mod stale_nodes;
 mod taint;
 mod taint_note;
+mod toleration_seconds;
 mod version;
 mod webhook;
 

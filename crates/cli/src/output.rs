@@ -18,14 +18,11 @@ pub(crate) use terminal::{Terminal, harmless, harmless_lines, width, wrap};
 pub(crate) use time::{age, dated, when, zone_name};
 
 use crate::color::ColorChoice;
-use crate::manifest::files::remedy;
 use clap::Args;
-use custom_columns::CustomColumns;
-use jsonpath::{JsonPathTemplate, TemplateError};
+use jsonpath::TemplateError;
 use serde_json::Value;
 use sort::{SortError, SortKey};
 use std::io::{self, Write as _};
-use std::path::PathBuf;
 
 /// The version of every object that a command prints; docs/output.md says which change raises it. The version of the
 /// custom resources and of the config of `lint` is another.
@@ -41,9 +38,9 @@ pub(crate) struct OutputArgs {
     /// The output format: table, wide, json, yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
     /// jsonpath=TEMPLATE or jsonpath-file=FILE
     #[arg(short, long, value_name = "FORM", default_value = "table", hide_default_value = true, value_parser = OutputFormat::parse)]
-    output: OutputFormat,
+    pub(crate) output: OutputFormat,
     #[command(flatten)]
-    look: TableArgs,
+    pub(crate) look: TableArgs,
 }
 
 /// The same flags without the format, for commands with formats of their own.
@@ -85,23 +82,6 @@ pub(crate) struct PrintOptions {
     order: Option<Vec<usize>>,
 }
 
-/// Options of the output.
-#[derive(Clone, Debug)]
-pub(crate) struct OutputOptions {
-    form: OutputFormat,
-    sort_by: Option<SortKey>,
-    view: PrintOptions,
-}
-
-/// Why a file named by a format cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum OutputError {
-    #[error("cannot read the file of -o, {}: {why}; {}", file.display(), remedy(why))]
-    Unreadable { file: PathBuf, why: io::Error },
-    #[error("cannot use the file of -o, {}: {why}; correct its template", file.display())]
-    Wrong { file: PathBuf, why: String },
-}
-
 /// Why a result could not be printed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PrintError {
@@ -113,12 +93,6 @@ pub(crate) enum PrintError {
     Yaml(String),
     #[error("cannot write to standard output: {0}")]
     Closed(#[from] io::Error),
-}
-
-impl OutputArgs {
-    pub(crate) fn resolve(self) -> Result<OutputOptions, OutputError> {
-        OutputOptions::new(self.output, self.look)
-    }
 }
 
 impl PrintOptions {
@@ -136,29 +110,16 @@ impl PrintOptions {
     }
 }
 
-impl OutputOptions {
-    pub(crate) fn new(form: OutputFormat, look: TableArgs) -> Result<Self, OutputError> {
-        let form = with_file_read(form)?;
-        let paper = Terminal::of_standard_output(look.color.paints());
-        let view = PrintOptions {
-            wide: form == OutputFormat::Wide,
-            headers: !look.no_headers,
-            ..PrintOptions::on(paper)
-        };
-        Ok(Self { form, sort_by: look.sort_by, view })
-    }
-
+impl OutputArgs {
     /// Whether the output is a table, with which remarks may be printed.
     pub(crate) fn is_for_people(&self) -> bool {
-        matches!(self.form, OutputFormat::Table | OutputFormat::Wide)
+        matches!(self.output, OutputFormat::Table | OutputFormat::Wide)
     }
 
-    pub(crate) const fn form(&self) -> &OutputFormat {
-        &self.form
-    }
-
-    pub(crate) const fn view(&self) -> &PrintOptions {
-        &self.view
+    pub(crate) fn view(&self) -> PrintOptions {
+        let paper = Terminal::of_standard_output(self.look.color.paints());
+        let wide = self.output == OutputFormat::Wide;
+        PrintOptions { wide, headers: !self.look.no_headers, ..PrintOptions::on(paper) }
     }
 
     /// Prints a result to standard output.
@@ -167,8 +128,8 @@ impl OutputOptions {
     }
 
     fn text(&self, answer: &dyn Printable) -> Result<String, PrintError> {
-        let view = PrintOptions { order: self.order(answer)?, ..self.view.clone() };
-        match &self.form {
+        let view = PrintOptions { order: self.order(answer)?, ..self.view() };
+        match &self.output {
             OutputFormat::Table | OutputFormat::Wide => Ok(answer.human(&view)),
             OutputFormat::Name => {
                 let names = answer.names();
@@ -182,13 +143,11 @@ impl OutputOptions {
                 Ok(if view.paper.is_terminal { harmless_lines(&text) } else { text })
             }
             OutputFormat::Columns(columns) => Ok(columns.table(&sorted(answer, &view), ITEMS)?.print(&view)),
-            // These formats were replaced by their files' contents before.
-            OutputFormat::TemplateFile(_) | OutputFormat::ColumnsFile(_) => Ok(String::new()),
         }
     }
 
     fn order(&self, answer: &dyn Printable) -> Result<Option<Vec<usize>>, SortError> {
-        let Some(key) = &self.sort_by else { return Ok(None) };
+        let Some(key) = &self.look.sort_by else { return Ok(None) };
         match answer.object().get(ITEMS).and_then(Value::as_array) {
             Some(items) if !items.is_empty() => key.order(items).map(Some),
             _ => Ok(None),
@@ -196,20 +155,12 @@ impl OutputOptions {
     }
 }
 
-/// Replaces a format that names a file by the file's contents.
-fn with_file_read(form: OutputFormat) -> Result<OutputFormat, OutputError> {
-    let read = |file: &PathBuf| {
-        std::fs::read_to_string(file).map_err(|why| OutputError::Unreadable { file: file.clone(), why })
-    };
-    let wrong = |file: &PathBuf, why: String| OutputError::Wrong { file: file.clone(), why };
-    match &form {
-        OutputFormat::ColumnsFile(file) => {
-            CustomColumns::parse_file(&read(file)?).map(OutputFormat::Columns).map_err(|why| wrong(file, why))
-        }
-        OutputFormat::TemplateFile(file) => JsonPathTemplate::parse(&read(file)?)
-            .map(OutputFormat::Template)
-            .map_err(|why| wrong(file, why.to_string())),
-        _ => Ok(form),
+/// The first names of a list: `a, b and 4 more`.
+pub(crate) fn enumerated(names: &[impl AsRef<str>], most: usize) -> String {
+    let first = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(most) {
+        0 => first,
+        more => format!("{first} and {more} more"),
     }
 }
 

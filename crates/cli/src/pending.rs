@@ -3,23 +3,30 @@
 //! - Invariant: the core computes every deadline.
 //! - See `explain.rs` for the reasons of one pod, `plan.rs` for a forecast.
 
+mod deadline_watch;
 mod held_rows;
 mod list;
 mod past_list;
-mod pending_args;
 mod row_table;
+mod terminal_screen;
+mod tracker;
 mod watch;
 
-pub(crate) use pending_args::{PendingArgs, PendingOptions};
-pub(crate) use watch::{PendingTracker, TerminalScreen, live_list, quit};
+pub(crate) use deadline_watch::DeadlineWatch;
+pub(crate) use terminal_screen::{TerminalScreen, quit};
+pub(crate) use watch::live_list;
 
 use crate::active_controllers::ActiveControllers;
+use crate::args::cluster_state::ClusterStateArgs;
+use crate::args::kube_args::WHICH;
 use crate::cluster_state::{ClusterStateError, NO_UID};
 use crate::messages::{self, stamp};
-use crate::output::PrintError;
+use crate::output::{OutputFormat, PrintError};
 use crate::say;
+use clap::Args;
 use serde_json::{Value, json};
 use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use taintward_core::cluster_snapshot::Workload;
 use taintward_core::time::{Mono, Now};
@@ -32,6 +39,30 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (0, "The list is complete (it may be empty); with -w: the user quit"),
     (1, "A read failed, or the command line is invalid; everything that was read is listed"),
 ];
+
+#[derive(Debug, Args)]
+pub(crate) struct PendingArgs {
+    /// Watches, and shows each change: a terminal shows the current list; otherwise the command prints a line for each
+    /// change, or with -o json an object on each line
+    #[arg(short, long, conflicts_with = "as_of")]
+    watch: bool,
+    /// Lists the pods that taints have evicted, the last one last, according to events, which API servers keep for an
+    /// hour by default
+    #[arg(long, conflicts_with = "watch")]
+    past: bool,
+    /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
+    /// input; may be repeated. The default is the current cluster
+    #[arg(
+        short,
+        long,
+        value_name = "FILE|FOLDER|-",
+        conflicts_with = "watch",
+        conflicts_with_all = WHICH
+    )]
+    filename: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) state: ClusterStateArgs,
+}
 
 /// Why the list cannot be shown.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +79,24 @@ enum PendingError {
     Rejected(String),
 }
 
-pub(crate) fn run(options: &PendingOptions) -> ExitCode {
+impl PendingArgs {
+    /// Checks the flags against each other.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        let ClusterStateArgs { output, cluster, .. } = &self.state;
+        let is_watchable =
+            matches!(output.output, OutputFormat::Table | OutputFormat::Wide | OutputFormat::Json);
+        if self.watch && !is_watchable {
+            return Err("-w supports the output formats table, wide and json only; omit -w for the others");
+        }
+        if self.past && !(cluster.selector.is_empty() && cluster.fields.is_empty()) {
+            return Err("--past lists events, which do not have the labels and fields of pods; omit -l and \
+                --field-selector");
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn run(options: &PendingArgs) -> ExitCode {
     let done = match (options.watch, options.past) {
         (true, _) => watch::run(options).map(|()| ExitCode::SUCCESS),
         (false, true) => past_list::run(options),

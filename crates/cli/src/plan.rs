@@ -11,14 +11,15 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use plan_args::{PlanArgs, PlanOptions};
+pub(crate) use plan_args::PlanArgs;
 pub(crate) use preview::preview;
 
+use crate::args::cluster_state::ClusterStateArgs;
 use crate::cluster_state::{self, ClusterState, ClusterStateError, StateSource};
 use crate::say;
 use jiff::Timestamp;
 use node_edits::NodeEditError;
-use plan_args::PlanMoment;
+use plan_args::{PlanArgsError, PlanMoment};
 use report::PlanReport;
 use std::process::ExitCode;
 use taintward_core::forecast::{ForecastOptions, PlannedNodeChange, forecast};
@@ -40,6 +41,8 @@ enum PlanError {
     #[error(transparent)]
     ClusterState(#[from] ClusterStateError),
     #[error(transparent)]
+    Args(#[from] PlanArgsError),
+    #[error(transparent)]
     Edit(#[from] NodeEditError),
     #[error(transparent)]
     Change(#[from] change_file::ChangeFileError),
@@ -59,7 +62,7 @@ struct EditedNodes {
     descriptions: Vec<String>,
 }
 
-pub(crate) fn run(options: PlanOptions) -> ExitCode {
+pub(crate) fn run(options: &PlanArgs) -> ExitCode {
     let done = answer(options);
     if let Err(PlanError::ClusterState(why)) = &done {
         say::errors(why.gaps());
@@ -67,22 +70,11 @@ pub(crate) fn run(options: PlanOptions) -> ExitCode {
     say::exit_code(done)
 }
 
-fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {
-    let PlanOptions {
-        files,
-        change_files,
-        cluster,
-        fail_on,
-        mut edits,
-        at,
-        as_of,
-        numeric,
-        health,
-        limit,
-        output,
-    } = options;
-    let given = cluster_state::sort(files);
-    for file in change_files.iter().chain(&given.changes) {
+fn answer(options: &PlanArgs) -> Result<ExitCode, PlanError> {
+    let ClusterStateArgs { as_of, output, cluster, .. } = &options.state;
+    let mut edits = options.edits()?;
+    let given = cluster_state::sort(&options.filename);
+    for file in options.change.iter().chain(&given.changes) {
         edits.extend(change_file::read(file)?);
     }
     for file in &given.changes {
@@ -91,24 +83,25 @@ fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {
             file.display()
         ));
     }
-    let from = match given.state {
-        state if state.is_empty() => StateSource::Cluster(Box::new(cluster)),
-        state if cluster.is_named => {
+    let from = match &given.state[..] {
+        [] => StateSource::Cluster(cluster),
+        state if cluster.names_a_cluster() => {
             let from = state.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
             return Err(PlanError::UnusedCluster { from });
         }
-        state => StateSource::Files(state, Box::new(cluster)),
+        state => StateSource::Files(state, cluster),
     };
-    let state = cluster_state::read(&from, as_of, numeric)?;
-    let until = until(at, &state)?;
-    let edited = node_edits::apply(&state.snapshot, &edits, &health)?;
+    let state = cluster_state::read(from, *as_of, options.state.numeric())?;
+    let until = until(options.at, &state)?;
+    let edited =
+        node_edits::apply(&state.snapshot, &edits, &options.node_lifecycle().map_err(PlanArgsError::from)?)?;
     let question = ForecastOptions { until, places_max: PLACES_MAX, about: &state.about };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
     say::errors(&state.gaps);
     state.notes.iter().for_each(say::note);
-    let answer = PlanReport::new(&state, &forecast, &edited.descriptions, until, limit);
+    let answer = PlanReport::new(&state, &forecast, &edited.descriptions, until, options.limit);
     output.print(&answer)?;
-    Ok(match (state.gaps.is_empty(), fail_on.iter().any(|what| answer.has(*what))) {
+    Ok(match (state.gaps.is_empty(), options.fail_on.iter().any(|what| answer.has(*what))) {
         (false, _) => ExitCode::FAILURE,
         (true, false) => ExitCode::SUCCESS,
         (true, true) => ExitCode::from(2),
@@ -116,12 +109,12 @@ fn answer(options: PlanOptions) -> Result<ExitCode, PlanError> {
 }
 
 /// The time up to which evictions count; [`Mono::NEVER`] by default, which includes all evictions.
-fn until(at: PlanMoment, state: &ClusterState) -> Result<Mono, PlanError> {
+fn until(at: Option<PlanMoment>, state: &ClusterState) -> Result<Mono, PlanError> {
     let now = state.snapshot.now();
     match at {
-        PlanMoment::Now => Ok(Mono::NEVER),
-        PlanMoment::In(span) => Ok(now.mono.plus(span)),
-        PlanMoment::Moment(at) => {
+        None => Ok(Mono::NEVER),
+        Some(PlanMoment::In(span)) => Ok(now.mono.plus(span)),
+        Some(PlanMoment::Moment(at)) => {
             let moment = Mono::from_micros(at.as_microsecond());
             if moment < now.mono {
                 let now = Timestamp::from_microsecond(now.wall.as_micros()).unwrap_or(Timestamp::MAX);

@@ -2,28 +2,32 @@
 //!
 //! - See `run/run_args.rs` for the flags, `taintward_controller::run` for the work.
 
-mod backfill_args;
 mod election_args;
-mod flag_notice;
-mod guard_args;
-mod hold_args;
 mod node_health_args;
-mod rate;
 mod run_args;
 mod run_args_error;
 mod serving_args;
 mod start_question;
+mod toleration_seconds_args;
 
-pub(crate) use run_args::{RunArgs, RunOptions};
+pub(crate) use run_args::RunOptions;
 
 use crate::runtime::Runtime;
 use crate::say;
+use std::borrow::Cow;
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 use taintward_controller::logging;
 use taintward_controller::run::{RunError, run as run_controllers};
 use taintward_controller::shutdown::Shutdown;
+
+/// A notice about a flag's effect that the operator should know, logged after the log is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FlagNotice {
+    pub(crate) flag: Cow<'static, str>,
+    pub(crate) text: String,
+}
 
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +58,7 @@ pub(crate) fn run(options: RunOptions) -> ExitCode {
     }
     logging::end_on_panic();
     for notice in &options.notices {
-        tracing::warn!(flag = notice.flag, reason = notice.text, "a flag needs attention");
+        tracing::warn!(flag = &*notice.flag, reason = notice.text, "a flag needs attention");
     }
     match drive(&runtime, options) {
         Ok(()) => ExitCode::SUCCESS,
@@ -78,4 +82,10 @@ fn drive(runtime: &Runtime, options: RunOptions) -> Result<(), RunCommandError> 
         let shutdown = Shutdown::on_signals()?;
         Ok(run_controllers(options.settings, shutdown).await?)
     })
+}
+
+/// Parses requests per second. A negative number means no limit, as in client-go.
+fn rate(text: &str) -> Result<f64, &'static str> {
+    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite());
+    rate.ok_or("expected a rate per second, such as 50 or 0.5, or 0 for no limit")
 }

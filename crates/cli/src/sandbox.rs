@@ -4,7 +4,6 @@
 
 mod board_buttons;
 mod browser;
-mod deadline_watch;
 mod event_log;
 mod files;
 mod introduction;
@@ -14,9 +13,10 @@ mod node_faults;
 mod sandbox_args;
 mod tour;
 
-pub(crate) use sandbox_args::{SandboxArgs, SandboxCommand};
+pub(crate) use sandbox_args::SandboxCommand;
 
 use crate::board::{BoardListener, BoardSource, CommandRunner};
+use crate::pending::DeadlineWatch;
 use crate::runtime::Runtime;
 use crate::say;
 use board_buttons::BoardButtons;
@@ -37,8 +37,10 @@ use taintward_controller::run::run_on;
 use taintward_controller::settings::{ControllerSettings, ElectionSettings};
 use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::clock::{Clock, ClockRate};
 use taintward_kube::config::Connected;
+use taintward_kube::watch::WatchScope;
 use taintward_sandbox::demo_workloads;
 use taintward_sandbox::webhook_plugin::taintward_account;
 use taintward_sandbox::world::World;
@@ -48,6 +50,9 @@ use tokio::time::Instant;
 
 /// The context of its kubeconfig.
 const KUBECONFIG_CONTEXT: &str = "taintward-sandbox";
+
+/// The interval between two checks for pods that are overdue.
+const TICK: Duration = Duration::from_millis(250);
 
 /// The prefix of the kubeconfig's name in the folder for temporary files; the process number follows.
 const KUBECONFIG_PREFIX: &str = "taintward-sandbox-";
@@ -78,7 +83,7 @@ pub(crate) fn run(command: SandboxCommand) -> ExitCode {
         Runtime::new()?.block_on(async {
             match command {
                 SandboxCommand::Start(options) => start(*options).await,
-                SandboxCommand::NodeFault(options) => Ok(node_faults::run(*options).await?),
+                SandboxCommand::NodeFault(options) => Ok(node_faults::run(&options.fault).await?),
             }
         })
     };
@@ -95,26 +100,26 @@ async fn start(options: SandboxOptions) -> Result<(), Box<dyn Error>> {
     if let Some(path) = &options.nodes {
         files::nodes(&world, path)?;
     }
-    if let Some(path) = &options.load {
+    if let Some(path) = &options.args.load {
         files::load(&world, path)?;
     }
-    if let Some(path) = &options.save {
+    if let Some(path) = &options.args.save {
         files::check_save(path)?;
     }
     more_handles();
     // From here on, a signal stops the sandbox gracefully: it saves objects even if the signal arrives before the first
     // line of output.
     let ending = EndSignals::listen();
-    let address = options.listen;
+    let address = options.args.listen;
     // Over plain HTTP, kubectl would not send the token.
     let listening = ApiListener::open(address, true);
     let listening = listening.await.map_err(|why| SandboxError::Listen { address, why })?;
-    let port = options.board_port;
-    let board = match options.tour {
+    let port = options.args.board_port;
+    let board = match options.args.tour {
         true => None,
         false => Some(BoardListener::open(port).await.map_err(|why| SandboxError::Board { port, why })?),
     };
-    let (path, chosen) = match &options.kubeconfig_out {
+    let (path, chosen) = match &options.args.kubeconfig_out {
         // Another terminal may be in another folder.
         Some(path) => (std::path::absolute(path)?, true),
         None => {
@@ -142,7 +147,7 @@ async fn start(options: SandboxOptions) -> Result<(), Box<dyn Error>> {
         .controller
         .clone()
         .map(|settings| tokio::spawn(controller(world.server().clone(), paced, settings, shutdown)));
-    if let Some(path) = options.save.clone() {
+    if let Some(path) = options.args.save.clone() {
         let requests = signal(SignalKind::user_defined1())?;
         tokio::spawn(save_on_signal(requests, world.server().clone(), path));
     }
@@ -159,7 +164,7 @@ async fn start(options: SandboxOptions) -> Result<(), Box<dyn Error>> {
     if !chosen {
         let _ = std::fs::remove_file(&path);
     }
-    if let Some(path) = &options.save {
+    if let Some(path) = &options.args.save {
         files::save(world.server(), path)?;
     }
     Ok(shown?)
@@ -211,8 +216,8 @@ async fn show(
     at: SandboxAddresses<'_>,
     mut ending: EndSignals,
 ) -> Result<(), SandboxError> {
-    let terminal = io::stdout().is_terminal() && !options.plain;
-    if options.tour {
+    let terminal = io::stdout().is_terminal() && !options.args.plain;
+    if options.args.tour {
         return tokio::select! {
             toured = tour::run(world) => toured.map_err(SandboxError::Tour),
             () = ending.come() => Err(SandboxError::Tour("a signal ended it".to_owned())),
@@ -220,7 +225,7 @@ async fn show(
     }
     let introduction = introduction::lines(options, world.server(), at);
     let opening = async {
-        match at.board.filter(|_| options.open) {
+        match at.board.filter(|_| options.args.open) {
             Some(board) => browser::open(board).await.err(),
             None => None,
         }
@@ -255,15 +260,12 @@ fn board_source(
     rate: watch::Sender<ClockRate>,
 ) -> BoardSource {
     let commands = Arc::new(CommandRunner::new(vec![format!("--kubeconfig={}", kubeconfig.display())]));
-    let (clock, speed) = (server.clock().clone(), server.clock().clone());
+    let speed = server.clock().clone();
     BoardSource {
         streams: kube_client(&server),
         cluster: format!("the sandbox at {url}"),
         namespace: String::new(),
-        now: Box::new(move || {
-            let at = clock.now().as_microsecond();
-            Now::exact(Mono::from_micros(at), Wall::from_micros(at))
-        }),
+        now: Box::new(cluster_time(&server)),
         speed: Box::new(move || speed.speed()),
         commands: Arc::clone(&commands),
         sandbox: Some(Arc::new(BoardButtons { server, commands, rate })),
@@ -300,6 +302,21 @@ fn vacate(server: &ApiServer, election: &ElectionSettings) {
         Ok(lease.map(|lease| store.remove(leases, &key, lease.value())))
     });
     debug_assert!(removed.is_ok(), "no plugin rejects it");
+}
+
+/// Reads the cluster's clock.
+fn cluster_time(server: &ApiServer) -> impl Fn() -> Now + Send + Sync + use<> {
+    let clock = server.clock().clone();
+    move || {
+        let at = clock.now().as_microsecond();
+        Now::exact(Mono::from_micros(at), Wall::from_micros(at))
+    }
+}
+
+/// Follows the pods with a deadline, as `taintward pending -w` does.
+fn deadline_watch(server: &ApiServer) -> DeadlineWatch<'static> {
+    let now = Box::new(cluster_time(server));
+    DeadlineWatch::new(&kube_client(server), WatchScope::default(), NumericOperators::Off, TICK, now)
 }
 
 pub(crate) fn kube_client(server: &ApiServer) -> kube::Client {

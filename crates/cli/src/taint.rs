@@ -4,24 +4,29 @@
 //!   except for the differences in docs/differences.md.
 //! - See `taintward_core::taint_edit` for the grammar, `taint/taint_args.rs` for the flags.
 
-mod confirm;
 mod list;
 mod node_write_error;
 mod request;
 mod taint_args;
 mod write;
 
-pub(crate) use confirm::Preview;
-pub(crate) use taint_args::{TaintArgs, TaintOptions};
+pub(crate) use taint_args::TaintArgs;
 
+use crate::args::dry_run::DryRun;
 use crate::cluster_state::{ClusterStateError, open};
+use crate::confirm;
 use node_write_error::NodeWriteError;
 use request::{TaintRequest, TaintUsageError};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint_edit::TaintEdit;
 use taintward_kube::config::{Connected, probe};
 use taintward_kube::node_client::NodeClient;
+
+/// A short preview: for each node, the NoExecute taints that it would get.
+pub(crate) type Preview<'p> = &'p dyn Fn(&[(String, Vec<Taint>)]) -> String;
 
 /// How long to probe the API server after a request without a response.
 const PROBED_MAX: Duration = Duration::from_secs(5);
@@ -50,8 +55,8 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
     (1, "Not all nodes were changed, or the command line is invalid"),
 ];
 
-pub(crate) fn run(options: &TaintOptions, preview: Preview<'_>) -> ExitCode {
-    if let Some(warning) = &options.warning {
+pub(crate) fn run(options: &TaintArgs, preview: Preview<'_>) -> ExitCode {
+    if let Some(warning) = &options.dry_run.warning {
         crate::say::warning(warning);
     }
     match carry_out(options, preview) {
@@ -71,7 +76,7 @@ fn complain(text: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn carry_out(options: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWriteError>, TaintCommandError> {
+fn carry_out(options: &TaintArgs, preview: Preview<'_>) -> Result<Vec<NodeWriteError>, TaintCommandError> {
     let request = TaintRequest::read(options)?;
     let (runtime, connected) = open(&options.cluster.settings)?;
     let names = match runtime.block_on(request.names(&connected.streams, options.cluster.timeout)) {
@@ -82,7 +87,7 @@ fn carry_out(options: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWri
         }
     };
     // Outside of the runtime, because a preview may start its own.
-    confirm::before(options, request.change(), &names, preview)?;
+    confirm_evictions(options, request.change(), &names, preview)?;
     let timeout = options.cluster.timeout;
     // A person may have thought for long, and a limit for all writes would end them half-way.
     let timeout = if options.list { timeout } else { timeout.only_each() };
@@ -100,8 +105,34 @@ fn carry_out(options: &TaintOptions, preview: Preview<'_>) -> Result<Vec<NodeWri
     })
 }
 
+/// Shows the preview and prompts, if needed; fails if the user does not confirm.
+fn confirm_evictions(
+    options: &TaintArgs,
+    change: &TaintEdit,
+    names: &[String],
+    preview: Preview<'_>,
+) -> Result<(), TaintCommandError> {
+    let evicting: Vec<Taint> =
+        change.add.iter().filter(|taint| taint.effect == TaintEffect::NoExecute).cloned().collect();
+    if !confirm::is_possible()
+        || options.no_preview
+        || options.dry_run.kind != DryRun::No
+        || evicting.is_empty()
+        || names.is_empty()
+    {
+        return Ok(());
+    }
+    let nodes: Vec<(String, Vec<Taint>)> =
+        names.iter().map(|name| (name.clone(), evicting.clone())).collect();
+    io::stderr().write_all(preview(&nodes).as_bytes())?;
+    if options.yes {
+        return Ok(());
+    }
+    if confirm::ask()? { Ok(()) } else { Err(TaintCommandError::Declined) }
+}
+
 /// Fails if the API server does not respond at all, with its address and what to do.
-async fn reached(options: &TaintOptions, connected: &Connected) -> Result<(), ClusterStateError> {
+async fn reached(options: &TaintArgs, connected: &Connected) -> Result<(), ClusterStateError> {
     let unreachable = |why| ClusterStateError::Unreachable { place: connected.where_from.clone(), why };
     let probed = probe(&connected.client, options.cluster.timeout.only_each().next().min(PROBED_MAX)).await;
     probed.map(drop).map_err(unreachable)

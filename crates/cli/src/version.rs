@@ -1,8 +1,8 @@
 //! Runs `taintward version`: prints the versions of the program and of the API server.
 
-use crate::args::kube_args::{ServerArgs, ServerOptions, WHICH};
+use crate::args::kube_args::{ServerOptions, WHICH};
 use crate::cluster_state::{ClusterStateError, greeted};
-use crate::output::{API_VERSION, OutputArgs, OutputError, OutputOptions, PrintOptions, Printable};
+use crate::output::{API_VERSION, OutputArgs, PrintOptions, Printable};
 use crate::runtime::Runtime;
 use clap::Args;
 use serde_json::{Value, json};
@@ -29,22 +29,7 @@ pub(crate) struct VersionArgs {
     #[command(flatten)]
     output: OutputArgs,
     #[command(flatten)]
-    server: ServerArgs,
-}
-
-/// The options of `taintward version`.
-#[derive(Debug)]
-pub(crate) struct VersionOptions {
-    /// `None`: no request is sent to an API server.
-    pub(crate) server: Option<ServerOptions>,
-    pub(crate) output: OutputOptions,
-}
-
-impl VersionArgs {
-    pub(crate) fn resolve(self) -> Result<VersionOptions, OutputError> {
-        let server = (!self.client).then(|| self.server.resolve());
-        Ok(VersionOptions { server, output: self.output.resolve()? })
-    }
+    pub(crate) server: ServerOptions,
 }
 
 struct Versions {
@@ -75,8 +60,8 @@ impl Printable for Versions {
     }
 }
 
-pub(crate) fn run(options: VersionOptions) -> ExitCode {
-    let (server, failure) = match options.server.as_ref().map(query).transpose() {
+pub(crate) fn run(options: &VersionArgs) -> ExitCode {
+    let (server, failure) = match (!options.client).then(|| query(&options.server)).transpose() {
         Ok(server) => (server, None),
         Err(why) => (None, Some(why.to_string())),
     };

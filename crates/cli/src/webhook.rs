@@ -5,7 +5,7 @@
 mod webhook_args;
 mod webhook_run;
 
-pub(crate) use webhook_args::{WebhookArgs, WebhookOptions};
+pub(crate) use webhook_args::WebhookOptions;
 
 use crate::runtime::Runtime;
 use std::error::Error;

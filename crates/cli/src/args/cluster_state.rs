@@ -1,8 +1,8 @@
 //! Defines the flags that `plan`, `explain` and `pending` share: time, feature gates, cluster and output.
 
 use super::feature_gates::{self, GateSetting};
-use crate::args::kube_args::{ClusterOptions, KubeArgs};
-use crate::output::{OutputArgs, OutputError, OutputOptions};
+use crate::args::kube_args::ClusterOptions;
+use crate::output::OutputArgs;
 use clap::Args;
 use jiff::Timestamp;
 use taintward_core::toleration_matching::NumericOperators;
@@ -11,15 +11,15 @@ use taintward_core::toleration_matching::NumericOperators;
 pub(crate) struct ClusterStateArgs {
     /// The time to evaluate at, for files that were written earlier. The default is now
     #[arg(long, value_name = "TIME", value_parser = as_of)]
-    as_of: Option<Timestamp>,
+    pub(crate) as_of: Option<Timestamp>,
     /// Feature gates of the cluster, as Name=true; only TaintTolerationComparisonOperators (false by default) has an
     /// effect here
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
     feature_gates: Vec<GateSetting>,
     #[command(flatten)]
-    output: OutputArgs,
+    pub(crate) output: OutputArgs,
     #[command(flatten)]
-    pub(crate) kube: KubeArgs,
+    pub(crate) cluster: ClusterOptions,
 }
 
 /// Parses a time with its zone.
@@ -31,21 +31,9 @@ fn as_of(text: &str) -> Result<Timestamp, String> {
 pub(crate) const EXPECTED: &str =
     "expected a time with its zone, such as 2026-11-21T14:00:00Z or 2026-11-21T15:00:00+01:00";
 
-/// The validated options.
-pub(crate) struct ClusterStateOptions {
-    pub(crate) as_of: Option<Timestamp>,
-    pub(crate) numeric: NumericOperators,
-    pub(crate) output: OutputOptions,
-    pub(crate) cluster: ClusterOptions,
-}
-
 impl ClusterStateArgs {
-    pub(crate) fn resolve(self) -> Result<ClusterStateOptions, OutputError> {
-        Ok(ClusterStateOptions {
-            as_of: self.as_of,
-            numeric: feature_gates::numeric(&self.feature_gates),
-            output: self.output.resolve()?,
-            cluster: self.kube.resolve(),
-        })
+    /// Whether the cluster compares numbers.
+    pub(crate) fn numeric(&self) -> NumericOperators {
+        feature_gates::numeric(&self.feature_gates)
     }
 }

@@ -70,6 +70,12 @@ pub(crate) fn is_on(list: &[ControllerEntry], name: &str) -> bool {
     named.unwrap_or_else(|| name == TAINT_EVICTION && list.contains(&ControllerEntry::Rest))
 }
 
+/// Whether a value of the flag enables `name`; unknown entries are ignored.
+pub(crate) fn runs(list: &str, name: &str) -> bool {
+    let entries: Vec<ControllerEntry> = list.split(',').filter_map(|entry| parse(entry).ok()).collect();
+    is_on(&entries, name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

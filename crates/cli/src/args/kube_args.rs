@@ -1,11 +1,12 @@
 //! Defines the flags that select a cluster and its objects as kubectl's do: `--context`, `--as`, `-n`, `-l` and others.
 
+use super::parsed_as::parsed_as;
 use crate::completion_kind::CompletionKind;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 use taintward_kube::api::RequestBudget;
-use taintward_kube::config::{self, ConfigOverrides, Connected, Impersonation};
+use taintward_kube::config::{ConfigOverrides, ConnectSettings, Connected, Impersonation, KeepAlive};
 
 /// The heading of these flags in help.
 const HEADING: &str = "The cluster";
@@ -22,10 +23,9 @@ pub(crate) fn is_of_server(id: &str) -> bool {
     WHICH.contains(&id) || id == "request_timeout"
 }
 
-/// Flags of commands that send requests to a server.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
-pub(crate) struct ServerArgs {
+struct ServerFlags {
     /// The kubeconfig file. The default is $KUBECONFIG, then ~/.kube/config, then the in-cluster service account
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -58,12 +58,11 @@ pub(crate) struct ServerArgs {
     request_timeout: Option<Duration>,
 }
 
-/// Flags of commands that read a cluster.
-#[derive(Clone, Debug, Default, Args)]
+#[derive(Debug, Args)]
 #[command(next_help_heading = HEADING)]
-pub(crate) struct KubeArgs {
+struct ClusterFlags {
     #[command(flatten)]
-    server: ServerArgs,
+    server: ServerOptions,
     /// The namespace. The default is that of the context
     #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces", add = CompletionKind::Namespace.completer())]
     namespace: Option<String>,
@@ -78,19 +77,17 @@ pub(crate) struct KubeArgs {
     field_selector: Option<String>,
 }
 
-/// A server and its timeout.
+/// The flags of commands that send requests to a server.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerOptions {
-    pub(crate) settings: config::ConnectSettings,
+    pub(crate) settings: ConnectSettings,
     pub(crate) timeout: RequestBudget,
 }
 
-/// A cluster, and the selection of its objects.
+/// The flags of commands that read a cluster: the cluster, and the selection of its objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClusterOptions {
-    pub(crate) settings: config::ConnectSettings,
-    /// Whether a flag names the cluster: its file, its context or another one.
-    pub(crate) is_named: bool,
+    pub(crate) settings: ConnectSettings,
     namespace: Option<String>,
     all_namespaces: bool,
     pub(crate) selector: String,
@@ -98,81 +95,88 @@ pub(crate) struct ClusterOptions {
     pub(crate) timeout: RequestBudget,
 }
 
-impl ServerArgs {
-    /// These flags as arguments, for another command about the same cluster.
-    pub(crate) fn flags(&self) -> Vec<String> {
-        let kubeconfig = self.kubeconfig.as_ref().map(|path| path.display().to_string());
-        let once = [
-            ("kubeconfig", kubeconfig.as_ref()),
-            ("context", self.context.as_ref()),
-            ("cluster", self.cluster.as_ref()),
-            ("user", self.user.as_ref()),
-            ("server", self.server.as_ref()),
-            ("as", self.as_user.as_ref()),
-            ("as-uid", self.as_uid.as_ref()),
-        ];
-        let groups = self.as_group.iter().map(|group| ("as-group", Some(group)));
-        let given = once.into_iter().chain(groups).filter_map(|(name, value)| Some((name, value?)));
-        given.map(|(name, value)| format!("--{name}={value}")).collect()
-    }
+parsed_as!(ServerOptions, ServerFlags);
+parsed_as!(ClusterOptions, ClusterFlags);
 
-    pub(crate) fn resolve(self) -> ServerOptions {
-        let (groups, uid) = (self.as_group, self.as_uid);
-        let acting = self.as_user.map(|user| Impersonation { user, groups, uid });
-        let settings = config::ConnectSettings {
-            kubeconfig: self.kubeconfig,
-            context: self.context,
+impl From<ServerFlags> for ServerOptions {
+    fn from(args: ServerFlags) -> Self {
+        let (groups, uid) = (args.as_group, args.as_uid);
+        let acting = args.as_user.map(|user| Impersonation { user, groups, uid });
+        let settings = ConnectSettings {
+            kubeconfig: args.kubeconfig,
+            context: args.context,
             overrides: ConfigOverrides {
-                cluster: self.cluster,
-                user: self.user,
-                server: self.server,
+                cluster: args.cluster,
+                user: args.user,
+                server: args.server,
                 acting,
             },
             interactive: true,
-            keep_alive: config::KeepAlive::PATIENT,
+            keep_alive: KeepAlive::PATIENT,
             // As with kubectl; doctor and the controllers warn.
             warn: |_| {},
-            ..config::ConnectSettings::default()
+            ..ConnectSettings::default()
         };
-        let each = self.request_timeout.map_or_else(RequestBudget::default, RequestBudget::from);
-        let timeout = each.and_all(self.request_timeout.unwrap_or(REQUESTS_MAX));
-        ServerOptions { settings, timeout }
+        let each = args.request_timeout.map_or_else(RequestBudget::default, RequestBudget::from);
+        let timeout = each.and_all(args.request_timeout.unwrap_or(REQUESTS_MAX));
+        Self { settings, timeout }
     }
 }
 
-impl KubeArgs {
-    /// Whether a flag names a cluster.
-    pub(crate) fn names_a_cluster(&self) -> bool {
-        let ServerArgs { kubeconfig, context, cluster, user, server, as_user, .. } = &self.server;
-        let names = [context, cluster, user, server, as_user];
-        kubeconfig.is_some() || names.into_iter().any(Option::is_some)
-    }
-
-    /// Whether flags other than names select objects.
-    pub(crate) fn chooses(&self) -> bool {
-        self.all_namespaces || self.selector.is_some() || self.field_selector.is_some()
-    }
-
-    pub(crate) fn resolve(self) -> ClusterOptions {
-        let is_named = self.names_a_cluster();
-        let ServerOptions { settings, timeout } = self.server.resolve();
-        ClusterOptions {
+impl From<ClusterFlags> for ClusterOptions {
+    fn from(args: ClusterFlags) -> Self {
+        let ServerOptions { settings, timeout } = args.server;
+        Self {
             settings,
-            is_named,
-            namespace: self.namespace,
-            all_namespaces: self.all_namespaces,
-            selector: self.selector.unwrap_or_default(),
-            fields: self.field_selector.unwrap_or_default(),
+            namespace: args.namespace,
+            all_namespaces: args.all_namespaces,
+            selector: args.selector.unwrap_or_default(),
+            fields: args.field_selector.unwrap_or_default(),
             timeout,
         }
     }
 }
 
-impl ClusterOptions {
-    /// All objects in the cluster of a server.
-    pub(crate) fn all_of(server: ServerOptions) -> Self {
+/// All objects in the cluster of a server.
+impl From<ServerOptions> for ClusterOptions {
+    fn from(server: ServerOptions) -> Self {
         let ServerOptions { settings, timeout } = server;
         Self { settings, timeout, all_namespaces: true, ..Self::default() }
+    }
+}
+
+impl ServerOptions {
+    /// These flags as arguments, for another command about the same cluster.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        let ConnectSettings { kubeconfig, context, overrides, .. } = &self.settings;
+        let ConfigOverrides { cluster, user, server, acting } = overrides;
+        let kubeconfig = kubeconfig.as_ref().map(|path| path.display().to_string());
+        let once = [
+            ("kubeconfig", kubeconfig.as_ref()),
+            ("context", context.as_ref()),
+            ("cluster", cluster.as_ref()),
+            ("user", user.as_ref()),
+            ("server", server.as_ref()),
+            ("as", acting.as_ref().map(|acting| &acting.user)),
+            ("as-uid", acting.as_ref().and_then(|acting| acting.uid.as_ref())),
+        ];
+        let groups = acting.iter().flat_map(|acting| &acting.groups);
+        let groups = groups.map(|group| ("as-group", Some(group)));
+        let given = once.into_iter().chain(groups).filter_map(|(name, value)| Some((name, value?)));
+        given.map(|(name, value)| format!("--{name}={value}")).collect()
+    }
+}
+
+impl ClusterOptions {
+    /// Whether a flag names a cluster.
+    pub(crate) fn names_a_cluster(&self) -> bool {
+        let ConnectSettings { kubeconfig, context, overrides, .. } = &self.settings;
+        kubeconfig.is_some() || context.is_some() || *overrides != ConfigOverrides::default()
+    }
+
+    /// Whether flags other than names select objects.
+    pub(crate) fn selects(&self) -> bool {
+        self.all_namespaces || !self.selector.is_empty() || !self.fields.is_empty()
     }
 
     /// The selected namespace; all if empty.
@@ -186,10 +190,7 @@ impl ClusterOptions {
 
     /// The same cluster with all its objects.
     pub(crate) fn whole(&self) -> Self {
-        let (settings, timeout) = (self.settings.clone(), self.timeout);
-        let (selector, fields) = (String::new(), String::new());
-        let is_named = self.is_named;
-        Self { settings, is_named, namespace: None, all_namespaces: true, selector, fields, timeout }
+        ServerOptions { settings: self.settings.clone(), timeout: self.timeout }.into()
     }
 
     /// The namespace in the flags; all if empty, which is also the default.

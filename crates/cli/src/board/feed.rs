@@ -2,11 +2,13 @@
 
 use super::BoardSource;
 use super::board_state::BoardState;
+use super::cluster_model::ClusterModel;
 use super::node_object::NodeObject;
-use super::workload_object::{BudgetObject, DaemonSet, Deployment, StatefulSet, WorkloadObject};
+use super::workload_object::{DaemonSet, Deployment, StatefulSet};
 use std::convert::Infallible;
 use std::time::Duration;
-use taintward_kube::decode::{DecodedPod, WatchedObject};
+use taintward_core::time::Now;
+use taintward_kube::decode::WatchedObject;
 use taintward_kube::watch::{StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
@@ -17,15 +19,8 @@ const TICK: Duration = Duration::from_millis(250);
 /// The maximum number of batches that wait.
 const BATCHES_MAX: usize = 16;
 
-/// One batch of a watch.
-enum BoardInput {
-    Nodes(Vec<WatchEvent<NodeObject>>),
-    Pods(Vec<WatchEvent<DecodedPod>>),
-    Deployments(Vec<WatchEvent<WorkloadObject<Deployment>>>),
-    StatefulSets(Vec<WatchEvent<WorkloadObject<StatefulSet>>>),
-    DaemonSets(Vec<WatchEvent<WorkloadObject<DaemonSet>>>),
-    Budgets(Vec<WatchEvent<BudgetObject>>),
-}
+/// Adds a batch of a watch to the model.
+type ModelUpdate = Box<dyn FnOnce(&mut ClusterModel, Now) + Send>;
 
 /// The health of a watch.
 struct WatchState {
@@ -53,30 +48,20 @@ impl WatchState {
 
 /// Runs the watches until dropped.
 pub(super) async fn run(source: &BoardSource, state: &BoardState) -> Infallible {
-    let (out, mut inputs) = mpsc::channel(BATCHES_MAX);
+    let (out, mut updates) = mpsc::channel(BATCHES_MAX);
     let watches = [
-        watch_kind(source, &out, BoardInput::Nodes),
-        watch_kind(source, &out, BoardInput::Pods),
-        watch_kind(source, &out, BoardInput::Deployments),
-        watch_kind(source, &out, BoardInput::StatefulSets),
-        watch_kind(source, &out, BoardInput::DaemonSets),
-        watch_kind(source, &out, BoardInput::Budgets),
+        watch_kind(source, &out, ClusterModel::nodes),
+        watch_kind(source, &out, ClusterModel::pods),
+        watch_kind(source, &out, ClusterModel::workloads::<Deployment>),
+        watch_kind(source, &out, ClusterModel::workloads::<StatefulSet>),
+        watch_kind(source, &out, ClusterModel::workloads::<DaemonSet>),
+        watch_kind(source, &out, ClusterModel::budgets),
     ];
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            Some(input) = inputs.recv() => {
-                let now = (source.now)();
-                state.update(|model| match input {
-                    BoardInput::Nodes(batch) => model.nodes(batch, now),
-                    BoardInput::Pods(batch) => model.pods(batch, now),
-                    BoardInput::Deployments(batch) => model.workloads(batch, now),
-                    BoardInput::StatefulSets(batch) => model.workloads(batch, now),
-                    BoardInput::DaemonSets(batch) => model.workloads(batch, now),
-                    BoardInput::Budgets(batch) => model.budgets(batch, now),
-                });
-            }
+            Some(update) = updates.recv() => state.update(|model| update(model, (source.now)())),
             _ = tick.tick() => {
                 let problem = watches.iter().find_map(WatchState::problem);
                 let listing = || (!state.is_synced()).then(|| "nodes and pods are being listed".to_owned());
@@ -88,8 +73,8 @@ pub(super) async fn run(source: &BoardSource, state: &BoardState) -> Infallible 
 
 fn watch_kind<F: WatchedObject>(
     source: &BoardSource,
-    out: &mpsc::Sender<BoardInput>,
-    input: fn(Vec<WatchEvent<F>>) -> BoardInput,
+    out: &mpsc::Sender<ModelUpdate>,
+    add: fn(&mut ClusterModel, Vec<WatchEvent<F>>, Now),
 ) -> WatchState {
     let (batches, mut received) = mpsc::channel(1);
     let (report, health) = watch::channel(StreamHealth::default());
@@ -102,7 +87,8 @@ fn watch_kind<F: WatchedObject>(
     tokio::spawn(async move {
         let forward = async {
             while let Some(batch) = received.recv().await {
-                if out.send(input(batch)).await.is_err() {
+                let update: ModelUpdate = Box::new(move |model, now| add(model, batch, now));
+                if out.send(update).await.is_err() {
                     return;
                 }
             }

@@ -1,30 +1,26 @@
-//! Judges the pods of all nodes with an eviction engine that receives all watch events and is never pulled.
-//!
-//! - Invariant: only the pods of nodes that an event concerns are judged again.
+//! Lists the pods of all nodes with their states, by the verdicts of an eviction engine.
 
 use super::views::{PodPhase, PodState, PodView};
 use crate::cluster_change::OVERDUE_AFTER;
-use crate::stale_nodes::StaleNodes;
+use crate::live_verdicts::LiveVerdicts;
 use serde::{Serialize, Serializer};
 use std::collections::btree_map::Range;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 use taintward_core::engine::Engine as _;
-use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
-use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, PodId, PodRef, Uid};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now};
+use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, Verdict};
 use taintward_kube::decode::DecodedPod;
 
 /// All pods that are bound to a node.
 pub(crate) struct PodTable {
-    engine: EvictionEngine,
+    verdicts: LiveVerdicts,
     pods: BTreeMap<NodeName, PodsByUid>,
-    /// Nodes whose pods the next call judges again.
-    stale: StaleNodes,
 }
 
 type PodsByUid = BTreeMap<Uid, ShownPod>;
@@ -50,50 +46,43 @@ pub(crate) struct PodChange {
 
 impl PodTable {
     pub(crate) fn new() -> Self {
-        let config = EvictionConfig { starts_as_named: true, ..EvictionConfig::default() };
-        let engine = EvictionEngine::new(config);
-        Self { engine, pods: BTreeMap::new(), stale: StaleNodes::default() }
+        Self { verdicts: LiveVerdicts::new(NumericOperators::Off), pods: BTreeMap::new() }
     }
 
     /// Whether nodes and pods were listed once; before, the verdicts are incomplete.
     pub(crate) fn is_synced(&self) -> bool {
-        self.engine.is_synced()
+        self.verdicts.engine().is_synced()
     }
 
     /// Handles an event of a node.
     pub(crate) fn handle_node(&mut self, event: ObjectEvent<NodeFact>, now: Now) {
-        self.stale.add_node(&event);
-        self.engine.handle(EvictionInput::Nodes(event), now);
+        self.verdicts.handle_node(event, now);
     }
 
     /// Handles an event of a pod.
     pub(crate) fn handle_pod(&mut self, event: ObjectEvent<DecodedPod>, now: Now) {
-        self.stale.add_pod(&event, |decoded| &decoded.pod.node);
         if let ObjectEvent::Applied { fact: DecodedPod { pod, held, .. }, .. } = &event {
             let pods = self.pods.entry(pod.node.clone()).or_default();
             let (id, uid) = (pod.id.clone(), pod.id.uid().clone());
             let new = ShownPod { id, is_held: false, is_overdue: false, state: None };
             pods.entry(uid).or_insert(new).is_held = held.is_some();
         }
-        let event: ObjectEvent<PodFact> = event.map(|decoded| decoded.for_display());
-        self.engine.handle(EvictionInput::Pods(event), now);
+        self.verdicts.handle_pod(event, now);
     }
 
     /// Judges pods with changed facts, and passes on the pods with another state.
     pub(crate) fn judge_stale(&mut self, now: Now, mut changed: impl FnMut(PodChange)) {
-        // The board does not log notices.
-        drop(self.engine.take_notices());
         if !self.is_synced() {
             return;
         }
-        for node in self.stale.take(self.pods.keys()) {
+        for node in self.verdicts.take_stale(self.pods.keys()) {
             self.judge(&node, now, &mut changed);
         }
     }
 
     fn judge(&mut self, node: &NodeName, now: Now, changed: &mut impl FnMut(PodChange)) {
         let Some(pods) = self.pods.get_mut(node) else { return };
-        let engine = &self.engine;
+        let engine = self.verdicts.engine();
         let change =
             |id: &PodId, before, after| PodChange { id: id.clone(), node: node.clone(), before, after };
         let known: BTreeSet<Uid> = engine.pods_on(node).map(|pod| pod.uid).collect();

@@ -1,6 +1,6 @@
 //! Keeps `-h` within a screen: `--help` has every flag, and `taintward options` those about the connection.
 
-use crate::args::kube_args::{self, ServerArgs};
+use crate::args::kube_args::{self, ServerOptions};
 use clap::{Args as _, Command};
 
 /// The flags that `-h` shows of commands with many; of the others it shows all but [`RARE`] ones.
@@ -69,7 +69,7 @@ fn shorten(command: Command, verb: &str, called: &str) -> Command {
 /// The flags that every command about a cluster has.
 pub(super) fn options(called: &str) -> String {
     let command =
-        ServerArgs::augment_args(Command::new("options")).disable_help_flag(true).max_term_width(100);
+        ServerOptions::augment_args(Command::new("options")).disable_help_flag(true).max_term_width(100);
     let help = command.clone().help_template("{options}").render_long_help().to_string();
     format!(
         "Each command that connects to a cluster has these flags, as in {called} pending --context prod:\n\n{help}"

@@ -149,7 +149,7 @@ impl<'c> ClusterReader<'c> {
             progress.at(builder.node_count(), "nodes");
             Ok(())
         };
-        if let Err(why) = self.each(listing("", "nodes"), &mut node).await {
+        if let Err(why) = self.each(ListRequest::all("", "nodes"), &mut node).await {
             let lacking = match why.failure {
                 ApiFailure::Forbidden => "without its node, no pod can be judged",
                 _ => "nodes are missing or incomplete",
@@ -161,7 +161,8 @@ impl<'c> ClusterReader<'c> {
             builder.budget(snapshot::budget(json, "")?);
             Ok(())
         };
-        if affected && let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await
+        if affected
+            && let Err(why) = self.each(ListRequest::all("policy", "poddisruptionbudgets"), &mut budget).await
         {
             gaps.push(ReadError::of(&why, "disruption budgets are missing"));
         }
@@ -172,7 +173,7 @@ impl<'c> ClusterReader<'c> {
             Ok(())
         };
         for fields in fields {
-            let pods = ListRequest { namespace, selector, fields, ..listing("", "pods") };
+            let pods = ListRequest { namespace, selector, fields, ..ListRequest::all("", "pods") };
             let named = self.cluster.named_namespace();
             match self.each(pods, &mut pod).await {
                 Ok(()) => {}
@@ -196,7 +197,7 @@ impl<'c> ClusterReader<'c> {
                 builder.job(snapshot::job(json, "")?);
                 Ok(())
             };
-            if let Err(why) = self.each(listing("batch", "jobs"), &mut job).await {
+            if let Err(why) = self.each(ListRequest::all("batch", "jobs"), &mut job).await {
                 gaps.push(ReadError::of(&why, "it is unknown which Jobs fail"));
             }
         }
@@ -224,7 +225,7 @@ impl<'c> ClusterReader<'c> {
             Ok(())
         };
         if missing.len() > NODE_BY_NODE {
-            if let Err(why) = self.each(listing("", "nodes"), &mut add).await {
+            if let Err(why) = self.each(ListRequest::all("", "nodes"), &mut add).await {
                 gaps.push(ReadError::of(&why, "nodes may be missing"));
             }
             return;
@@ -245,10 +246,6 @@ impl<'c> ClusterReader<'c> {
             }
         }
     }
-}
-
-fn listing(group: &'static str, plural: &'static str) -> ListRequest<'static> {
-    ListRequest { group, plural, namespace: "", selector: "", fields: "" }
 }
 
 /// The largest number of nodes whose pods are listed node by node; above it, all pods are listed with one request.

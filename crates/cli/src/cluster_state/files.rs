@@ -11,9 +11,10 @@ pub(crate) use input_files::sort;
 
 use super::details::RelatedDetails;
 use super::selected_pods::SelectedPods;
-use super::{ClusterState, ReadError, ServerClock, moment, some};
+use super::{ClusterState, NAMED_MAX, ReadError, ServerClock, moment};
 use crate::manifest::files::{ManifestFile, each};
 use crate::manifest::{self, ParseError, TextPosition, YamlNode};
+use crate::output::enumerated;
 use crate::progress::Progress;
 use crate::repeated_fields;
 use jiff::Timestamp;
@@ -188,7 +189,7 @@ impl FileReader {
             lacks(format!(
                 "has no node {node}, so its {} not judged: {}",
                 if pods.len() == 1 { "pod is" } else { "pods are" },
-                some(&pods)
+                enumerated(&pods, NAMED_MAX)
             ));
         }
         if snapshot.pods().is_empty() && !self.others.is_empty() {

@@ -8,7 +8,6 @@ use super::cluster::ClusterReader;
 use super::details::{EVICTED, EventDetails, NODE_REASONS, ObjectNames, RelatedDetails, WorkloadOwner};
 use super::selected_pods::SelectedPods;
 use super::{ClusterState, ReadError, files, moment};
-use crate::manifest::TextPosition;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -59,10 +58,7 @@ pub(crate) async fn in_cluster(
     as_of: Option<Timestamp>,
     numeric: NumericOperators,
 ) -> RelatedObjects {
-    let builder = SnapshotBuilder::new(moment(as_of, &reader.clock), numeric, true);
-    let details = RelatedDetails::of(wanted.clone());
-    let (gaps, gone, absent, present) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let mut related = RelatedReader { reader, builder, details, gaps, gone, absent, present };
+    let mut related = RelatedReader::new(reader, wanted.clone(), as_of, numeric);
     let namespace = wanted.namespace.as_deref().unwrap_or_default();
     for name in &wanted.pods {
         related.pod(namespace, name).await;
@@ -92,13 +88,10 @@ pub(crate) async fn in_cluster(
     let exists = !(wanted.nodes.is_empty() && related.present.is_empty() && related.details.made.is_empty());
     let past = if wanted.past && exists { related.past_evictions(place).await } else { Ok(()) };
     related.nodes_of_gone().await;
-    let RelatedReader { builder, details, gaps, gone, absent, present, .. } = related;
-    let mut notes: Vec<String> = reader.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
+    let mut objects = related.finish(as_of, elsewhere, knows_events);
     // The explanation of the present is complete without them.
-    notes.extend(past.err().map(|why| format!("past evictions are unknown: {why}")));
-    let about = Vec::new();
-    let state = ClusterState { snapshot: builder.finish(), from: reader.place(), gaps, notes, about };
-    RelatedObjects { state, details, gone, absent, present, elsewhere, knows_events }
+    objects.state.notes.extend(past.err().map(|why| format!("past evictions are unknown: {why}")));
+    objects
 }
 
 /// Reads the nodes, and the events about evictions in a namespace; in all if it is empty.
@@ -107,21 +100,14 @@ pub(crate) async fn past_evictions(
     namespace: &str,
     as_of: Option<Timestamp>,
 ) -> RelatedObjects {
-    let builder = SnapshotBuilder::new(moment(as_of, &reader.clock), NumericOperators::Off, true);
-    let details = RelatedDetails::of(ObjectNames { past: true, ..ObjectNames::default() });
-    let (gaps, gone, absent, present) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    let mut related = RelatedReader { reader, builder, details, gaps, gone, absent, present };
+    let wanted = ObjectNames { past: true, ..ObjectNames::default() };
+    let mut related = RelatedReader::new(reader, wanted, as_of, NumericOperators::Off);
     related.all_nodes().await;
     let past = related.past_evictions(namespace).await;
     if let Err(why) = &past {
         related.lacks(&why.to_string(), "evictions are missing or incomplete");
     }
-    let knows_events = past.is_ok();
-    let RelatedReader { builder, details, gaps, gone, absent, present, .. } = related;
-    let notes = reader.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
-    let state =
-        ClusterState { snapshot: builder.finish(), from: reader.place(), gaps, notes, about: Vec::new() };
-    RelatedObjects { state, details, gone, absent, present, elsewhere: BTreeMap::new(), knows_events }
+    related.finish(as_of, BTreeMap::new(), past.is_ok())
 }
 
 /// The namespaces with a pod of that name, or with events about one, as far as the user may know.
@@ -156,13 +142,34 @@ struct RelatedReader<'r, 'c> {
 /// A workload's pods can be on so many nodes that one list of all nodes is cheaper.
 const NODES_READ_MAX: usize = 20;
 
-impl RelatedReader<'_, '_> {
+impl<'r, 'c> RelatedReader<'r, 'c> {
+    fn new(
+        reader: &'r ClusterReader<'c>,
+        wanted: ObjectNames,
+        as_of: Option<Timestamp>,
+        numeric: NumericOperators,
+    ) -> Self {
+        let builder = SnapshotBuilder::new(moment(as_of, &reader.clock), numeric, true);
+        let details = RelatedDetails::of(wanted);
+        let (gaps, gone, absent, present) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Self { reader, builder, details, gaps, gone, absent, present }
+    }
+
+    fn finish(
+        self,
+        as_of: Option<Timestamp>,
+        elsewhere: BTreeMap<String, BTreeSet<String>>,
+        knows_events: bool,
+    ) -> RelatedObjects {
+        let Self { reader, builder, details, gaps, gone, absent, present } = self;
+        let notes = reader.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
+        let about = Vec::new();
+        let state = ClusterState { snapshot: builder.finish(), from: reader.place(), gaps, notes, about };
+        RelatedObjects { state, details, gone, absent, present, elsewhere, knows_events }
+    }
+
     fn lacks(&mut self, why: &str, what: &str) {
-        self.gaps.push(ReadError {
-            file: String::new(),
-            at: TextPosition::default(),
-            why: format!("{why}; {what}"),
-        });
+        self.gaps.push(ReadError::of(&why, what));
     }
 
     async fn object(
@@ -263,7 +270,7 @@ impl RelatedReader<'_, '_> {
     }
 
     async fn all_nodes(&mut self) {
-        let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+        let listing = ListRequest::all("", "nodes");
         let Self { reader, builder, details, .. } = self;
         let mut add = |json: &[u8]| {
             details.node(json);
@@ -291,15 +298,7 @@ impl RelatedReader<'_, '_> {
     async fn past_evictions(&mut self, namespace: &str) -> Result<(), RequestError> {
         let mut reasons = vec![EVICTED];
         while let Some(reason) = reasons.pop() {
-            let fields = format!("reason={reason}");
-            let listing =
-                ListRequest { group: "", plural: "events", namespace, selector: "", fields: &fields };
-            let Self { reader, details, .. } = self;
-            let mut add = |json: &[u8]| {
-                details.event(json);
-                Ok(())
-            };
-            reader.each(listing, &mut add).await?;
+            self.selected_events(namespace, &format!("reason={reason}")).await?;
             if reason == EVICTED && self.details.past_events.iter().any(|event| event.node().is_none()) {
                 reasons.extend(NODE_REASONS);
             }
@@ -307,17 +306,21 @@ impl RelatedReader<'_, '_> {
         Ok(())
     }
 
-    /// Reads events and returns whether that succeeded. Events of `events.k8s.io` are stored as the same objects and
-    /// are in this list.
-    async fn events(&mut self, namespace: &str, name: &str) -> bool {
-        let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
-        let listing = ListRequest { group: "", plural: "events", namespace, selector: "", fields: &fields };
+    /// Events of `events.k8s.io` are stored as the same objects and are in this list.
+    async fn selected_events(&mut self, namespace: &str, fields: &str) -> Result<(), RequestError> {
+        let listing = ListRequest { group: "", plural: "events", namespace, selector: "", fields };
         let Self { reader, details, .. } = self;
         let mut add = |json: &[u8]| {
             details.event(json);
             Ok(())
         };
-        let read = reader.each(listing, &mut add).await;
+        reader.each(listing, &mut add).await
+    }
+
+    /// Reads the events about a pod and returns whether that succeeded.
+    async fn events(&mut self, namespace: &str, name: &str) -> bool {
+        let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
+        let read = self.selected_events(namespace, &fields).await;
         if let Err(why) = &read {
             self.lacks(&why.to_string(), &format!("events about pod {namespace}/{name} are missing"));
         }

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: examples are the program's output; golden tests run the same text.
 
-use super::program_description::ProgramDescription;
+use super::ProgramDescription;
 use super::{cell, default, line, meaning, names};
 use clap::Command;
 

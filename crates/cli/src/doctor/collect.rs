@@ -1,7 +1,7 @@
 //! Reads the facts from a running cluster or from files; a failed read is recorded and does not end the others.
 
 use super::facts::{ClusterFacts, DeploymentFacts, PermissionFacts, needs_whole_pod};
-use super::{DoctorError, DoctorOptions};
+use super::{DoctorArgs, DoctorError};
 use crate::cluster_state::{ClusterReader, ReadError};
 use crate::manifest::{self, YamlNode, files};
 use crate::repeated_fields;
@@ -54,7 +54,7 @@ const CONFIG_MAPS: [(&str, &str); 2] = [("kube-system", "kubeadm-config"), ("kub
 
 /// Reads all objects of a running cluster that the user may read. The lists are read concurrently, so that several
 /// without a response cost one timeout.
-pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorOptions) -> ClusterFacts {
+pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorArgs) -> ClusterFacts {
     let facts = RefCell::new(ClusterFacts {
         server_version: reader.version.clone(),
         now: Some(reader.clock.now().wall),
@@ -121,7 +121,7 @@ pub(super) fn listed(kind: &str, json: &[u8]) -> serde_json::Result<YamlNode> {
 /// Before an installation the user's permissions, afterwards those of the controllers; `None` without an installation.
 async fn permissions(
     reader: &ClusterReader<'_>,
-    options: &DoctorOptions,
+    options: &DoctorArgs,
     facts: &ClusterFacts,
 ) -> Option<PermissionFacts> {
     let (client, limit) = (&reader.connected.client, reader.cluster.timeout);

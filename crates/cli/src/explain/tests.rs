@@ -3,7 +3,7 @@
 use super::target::{TargetKind, parse as parse_targets};
 use super::{EXIT_CODES, ExplainContext, Explanations};
 use crate::active_controllers::{ActiveControllers, LeaseHolder};
-use crate::args::kube_args::KubeArgs;
+use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::details::ObjectNames;
 use crate::cluster_state::related::{in_cluster, in_files};
 use crate::cluster_state::{ClusterReader, ServerClock};
@@ -127,7 +127,7 @@ fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
 
 /// Outcome and deadline, as in `-o json`.
 async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
-    let mut cluster = KubeArgs::default().resolve();
+    let mut cluster = ClusterOptions::default();
     cluster.timeout = Duration::from_secs(30).into();
     let reader = ClusterReader {
         cluster: &cluster,

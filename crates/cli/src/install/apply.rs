@@ -8,7 +8,8 @@ mod replace;
 
 use super::RenderedObject;
 use super::api_resources::{MONITORING, called, place};
-use super::install_options::{ConflictPolicy, DryRunKind};
+use super::install_args::ConflictPolicy;
+use crate::args::dry_run::DryRun;
 use crate::output::{self, PrintError};
 use crate::say;
 use serde_json::Value;
@@ -80,7 +81,7 @@ pub(super) async fn all(
     server: &ObjectClient,
     namespace: &str,
     objects: &[RenderedObject],
-    tried: DryRunKind,
+    tried: DryRun,
     conflicts: ConflictPolicy,
     timeout: Duration,
 ) -> Result<(), ApplyError> {
@@ -90,20 +91,20 @@ pub(super) async fn all(
     }
     // A server that does not serve definitions fails here, before the first write.
     if let Some(definition) = objects.iter().find(|object| object.value["kind"] == DEFINITION)
-        && tried == DryRunKind::No
+        && tried == DryRun::No
     {
-        one(server, &definition.value, DryRunKind::Server, conflicts).await?;
+        one(server, &definition.value, DryRun::Server, conflicts).await?;
     }
-    let homeless = tried != DryRunKind::No && !is_there(server, namespace).await?;
+    let homeless = tried != DryRun::No && !is_there(server, namespace).await?;
     let mut undefined = Vec::new();
     for object in objects {
         let value = &object.value;
         // A server dry run fails for a namespace or a kind that does not exist yet.
         let word = match tried {
-            DryRunKind::Server if homeless && !place(value).namespace.is_empty() => {
+            DryRun::Server if homeless && !place(value).namespace.is_empty() => {
                 format!("not checked: the namespace {namespace} does not exist yet")
             }
-            DryRunKind::Server if undefined.contains(&&value["kind"]) => {
+            DryRun::Server if undefined.contains(&&value["kind"]) => {
                 "not checked: its kind does not exist yet".to_owned()
             }
             _ => one(server, value, tried, conflicts).await?.to_owned(),
@@ -111,13 +112,8 @@ pub(super) async fn all(
         if value["kind"] == DEFINITION && word == "created" {
             undefined.push(&value["spec"]["names"]["kind"]);
         }
-        let suffix = match tried {
-            DryRunKind::No => "",
-            DryRunKind::Client => " (dry run)",
-            DryRunKind::Server => " (server dry run)",
-        };
-        output::print(&format!("{} {word}{suffix}\n", called(value)))?;
-        if tried == DryRunKind::No && value["kind"] == DEFINITION {
+        output::print(&format!("{} {word}{}\n", called(value), tried.suffix()))?;
+        if tried == DryRun::No && value["kind"] == DEFINITION {
             established(server, value, timeout).await?;
         }
     }
@@ -156,19 +152,19 @@ fn is_whole(object: &Value) -> bool {
 async fn one(
     server: &ObjectClient,
     object: &Value,
-    tried: DryRunKind,
+    tried: DryRun,
     conflicts: ConflictPolicy,
 ) -> Result<&'static str, ApplyError> {
     let refused = |why| refused(object, why);
     let before = server.read(place(object)).await.map_err(refused)?;
     let created = if before.is_none() { "created" } else { "configured" };
-    if tried == DryRunKind::Client {
+    if tried == DryRun::Client {
         return Ok(created);
     }
     let how = PatchOptions {
         field_manager: MANAGER.to_owned(),
         field_validation: "Strict",
-        dry_run: tried == DryRunKind::Server,
+        dry_run: tried == DryRun::Server,
     };
     let take = conflicts == ConflictPolicy::Take;
     let send = async || match &before {

@@ -3,16 +3,18 @@
 //! - An uninstallation lists pods in any case: a process outside of the cluster may have changed them. Otherwise the
 //!   present Deployment says which controllers run, and pods are listed only if one of these is to go.
 
-use super::install_options::{InstallAction, InstallOptions};
+use super::install_args::{InstallAction, InstallArgs, InstallPart};
 use super::{InstallError, NAME};
-use crate::args::controllers::{TOLERATION_GUARD, TOLERATION_HOLD};
-use crate::controller_presence::{self, controllers_of};
+use crate::args::controllers::{self, TOLERATION_GUARD, TOLERATION_HOLD};
 use crate::messages::counted;
+use crate::output::enumerated;
+use crate::toleration_seconds::controller_presence::controllers_of;
+use crate::toleration_seconds::each;
 use serde_json::Value;
 use taintward_kube::api::RequestError;
-use taintward_kube::api::paged_list::{ListRequest, pages};
+use taintward_kube::api::paged_list::ListRequest;
 use taintward_kube::config::Connected;
-use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject as _};
+use taintward_kube::decode::DecodedPod;
 use taintward_kube::node_client::NodeRequestError;
 use taintward_kube::object_client::{ObjectClient, ObjectRef};
 
@@ -25,24 +27,16 @@ pub(crate) enum ChangedPodsError {
     #[error(
         "nothing was changed: {controllers} has changed the seconds of {} ({}), and only it restores them; while it \
          runs, type `taintward release --all` and `taintward guard off --all`, and wait until they end; or use \
-         --keep-seconds to leave the pods as they are", counted(pods.len(), "pod"), shown(pods)
+         --keep-seconds to leave the pods as they are", counted(pods.len(), "pod"), enumerated(pods, NAMED_MAX)
     )]
     Changed { controllers: String, pods: Vec<String> },
     #[error("cannot check whether pods are held or guarded: {0}; use --keep-seconds to skip this check")]
     Unknown(String),
 }
 
-fn shown(pods: &[String]) -> String {
-    let named: Vec<&str> = pods.iter().take(NAMED_MAX).map(String::as_str).collect();
-    match pods.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
-        Some(more) => format!("{} and {more} more", named.join(", ")),
-        None => named.join(", "),
-    }
-}
-
 /// Which of the two controllers a list enables.
 fn enabled(list: &str) -> [bool; 2] {
-    [TOLERATION_HOLD, TOLERATION_GUARD].map(|name| controller_presence::runs(list, name))
+    [TOLERATION_HOLD, TOLERATION_GUARD].map(|name| controllers::runs(list, name))
 }
 
 /// Which of the two controllers the present Deployment runs.
@@ -59,16 +53,17 @@ async fn running(server: &ObjectClient, namespace: &str) -> Result<[bool; 2], Ch
 pub(crate) async fn check(
     connected: &Connected,
     server: &ObjectClient,
-    options: &InstallOptions,
+    options: &InstallArgs,
 ) -> Result<(), InstallError> {
     let values = &options.values;
-    if options.keep_seconds || !values.parts.controller {
+    if options.keep_seconds || !values.has(InstallPart::Controller) {
         return Ok(());
     }
-    let go = match options.what {
+    let go = match options.action() {
         InstallAction::Remove(..) => [true; 2],
         _ => {
-            let (run, stay) = (running(server, &values.namespace).await?, enabled(&values.controllers));
+            let (run, stay) =
+                (running(server, &values.common.namespace).await?, enabled(&values.controller.controllers));
             [run[0] && !stay[0], run[1] && !stay[1]]
         }
     };
@@ -91,20 +86,18 @@ pub(crate) async fn check(
 /// The pods with an annotation of one of these controllers.
 async fn changed(
     connected: &Connected,
-    options: &InstallOptions,
+    options: &InstallArgs,
     [hold, guard]: [bool; 2],
 ) -> Result<Vec<String>, RequestError> {
     let fields = "spec.nodeName!=";
     let request = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields };
     let mut found = Vec::new();
-    pages(&connected.streams, request, options.server.timeout, &mut |body| {
-        if let Decoded::Object(pod) = DecodedPod::from_json(body)
-            && let Some(pod) = pod.for_holds()
+    each(&connected.streams, request, options.server.timeout, |pod: DecodedPod, _| {
+        if let Some(pod) = pod.for_holds()
             && ((hold && pod.records.hold) || (guard && pod.records.guard))
         {
             found.push(pod.id.name().to_string());
         }
-        Ok(())
     })
     .await?;
     Ok(found)

@@ -5,7 +5,7 @@
 //!   needs, without wildcards, and creates neither Secrets nor pods.
 
 use super::helm_template::{HelmTemplateError, HelmTemplates};
-use super::values::{ClientCa, Components, InstallValues, MonitoringValues};
+use super::install_args::{InstallPart, InstallValues};
 use super::{RenderedObject, quoted};
 use serde_json::{Map, Value, json};
 use std::io;
@@ -101,7 +101,8 @@ pub(super) fn write(folder: &Path) -> Result<String, ChartError> {
 
 /// The objects of an installation, in the order of creation.
 pub(super) fn objects(values: &InstallValues) -> Vec<RenderedObject> {
-    let own_namespace = (!FOREIGN.contains(&values.namespace.as_str())).then(|| namespace(&values.namespace));
+    let own_namespace =
+        (!FOREIGN.contains(&values.common.namespace.as_str())).then(|| namespace(&values.common.namespace));
     let definitions = DEFINITIONS.iter().map(|(_, text)| (*text).to_owned());
     let documents = documents(values).expect("the chart's templates are rendered by tests");
     own_namespace.into_iter().chain(definitions).chain(documents).map(RenderedObject::new).collect()
@@ -114,7 +115,7 @@ fn namespace(name: &str) -> String {
 
 /// The objects of an installation as documents of YAML, in the order of creation, without definitions.
 fn documents(values: &InstallValues) -> Result<Vec<String>, HelmTemplateError> {
-    let helm = HelmTemplates::new(HELPERS, &[("taintward.image", &values.image)])?;
+    let helm = HelmTemplates::new(HELPERS, &[("taintward.image", values.image())])?;
     let root = chart_values(values);
     let mut all = Vec::new();
     for (_, template) in TEMPLATES {
@@ -127,65 +128,59 @@ fn documents(values: &InstallValues) -> Result<Vec<String>, HelmTemplateError> {
 
 /// The values of the chart, and the other data that its templates use. Without the image, which is one text here.
 fn chart_values(values: &InstallValues) -> Value {
-    let api_servers = match &values.api_servers[..] {
+    let InstallValues { common, controller, webhook, monitoring, found } = values;
+    let api_servers = match &common.api_server_cidr[..] {
         [] => EVERYWHERE.map(str::to_owned).to_vec(),
         named => named.to_vec(),
     };
     // The networks that the command found limit which clients reach the webhook, not what Taintward's pods may reach:
     // they change with the control plane, and a controller without a connection to it cannot evict.
-    let sources = if values.api_servers.is_empty() { &values.found[..] } else { &[] };
-    let (secret, ca_bundle) = match &values.certificate {
-        Some(certificate) => (certificate.secret.as_str(), certificate.ca_bundle.as_str()),
-        None => ("", ""),
-    };
-    let (config_map, client_secret, client_names) = match &values.clients {
-        Some(ClientCa { holder, is_secret: true, names }) => ("", holder.as_str(), &names[..]),
-        Some(ClientCa { holder, names, .. }) => (holder.as_str(), "", &names[..]),
-        None => ("", "", &[][..]),
-    };
-    let Components { controller, webhook, viewer } = values.parts;
-    json!({
-        "Release": {"Namespace": values.namespace},
-        "Files": DASHBOARDS.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect::<Map<_, _>>(),
-        "Values": {
-            "image": {"pullSecrets": values.pull_secrets},
-            "replicas": values.replicas,
-            "priorityClassName": values.priority_class,
-            "apiServerCidrs": api_servers,
-            "exemptNamespaces": values.exempt_namespaces,
-            "parts": {"controller": controller, "webhook": webhook, "viewer": viewer},
-            "controller": {
-                "controllers": values.controllers,
-                "mode": values.mode,
-                "stampTaints": values.stamp_taints,
-                "extraArgs": values.controller_args,
-            },
-            "webhook": {
-                "rules": values.rules,
-                "restrictionConfig": values.lists.as_deref().unwrap_or_default(),
-                "failurePolicy": values.failure_policy,
-                "certificate": {"secret": secret, "caBundle": ca_bundle},
-                "clients": {"configMap": config_map, "secret": client_secret, "allowedNames": client_names},
-                "sourceCidrs": sources,
-                "extraArgs": values.webhook_args,
-            },
-            "monitoring": monitoring(values.monitoring.as_ref()),
-        },
-    })
-}
-
-fn monitoring(chosen: Option<&MonitoringValues>) -> Value {
-    let by_default = MonitoringValues::default();
-    let values = chosen.unwrap_or(&by_default);
+    let sources = if common.api_server_cidr.is_empty() { &found[..] } else { &[] };
+    let or_empty = |text: &Option<String>| text.clone().unwrap_or_default();
     let label = |(key, value): &(String, String)| (key.clone(), value.as_str().into());
     json!({
-        "enabled": chosen.is_some(),
-        "labels": values.labels.iter().map(label).collect::<Map<_, _>>(),
-        "interval": values.interval,
-        "prometheusNamespace": values.prometheus_namespace,
-        "authentication": values.authentication,
-        "runbookBaseUrl": values.runbook_base_url,
-        "dashboards": values.dashboards,
+        "Release": {"Namespace": common.namespace},
+        "Files": DASHBOARDS.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect::<Map<_, _>>(),
+        "Values": {
+            "image": {"pullSecrets": common.image_pull_secret},
+            "replicas": common.replicas,
+            "priorityClassName": common.priority_class,
+            "apiServerCidrs": api_servers,
+            "exemptNamespaces": common.exempt_namespaces,
+            "parts": {
+                "controller": values.has(InstallPart::Controller),
+                "webhook": values.has(InstallPart::Webhook),
+                "viewer": values.has(InstallPart::Viewer),
+            },
+            "controller": {
+                "controllers": controller.controllers,
+                "mode": controller.mode,
+                "stampTaints": controller.stamp_taints,
+                "extraArgs": controller.controller_arg,
+            },
+            "webhook": {
+                "rules": webhook.rules,
+                "restrictionConfig": or_empty(&webhook.restriction_config),
+                "failurePolicy": webhook.failure_policy,
+                "certificate": {"secret": or_empty(&webhook.cert_secret), "caBundle": or_empty(&webhook.ca_bundle)},
+                "clients": {
+                    "configMap": or_empty(&webhook.client_ca_config_map),
+                    "secret": or_empty(&webhook.client_ca_secret),
+                    "allowedNames": webhook.client_allowed_names,
+                },
+                "sourceCidrs": sources,
+                "extraArgs": webhook.webhook_arg,
+            },
+            "monitoring": {
+                "enabled": monitoring.with_monitoring,
+                "labels": monitoring.monitoring_label.iter().map(label).collect::<Map<_, _>>(),
+                "interval": monitoring.scrape_interval,
+                "prometheusNamespace": or_empty(&monitoring.prometheus_namespace),
+                "authentication": monitoring.metrics_authentication,
+                "runbookBaseUrl": monitoring.runbook_base_url,
+                "dashboards": !monitoring.no_dashboards,
+            },
+        },
     })
 }
 

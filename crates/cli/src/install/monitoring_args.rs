@@ -1,19 +1,19 @@
 //! Defines the flags of `taintward install` for monitoring.
 
-use super::values::MonitoringValues;
 use crate::args::object_names;
 use clap::Args;
 
-#[derive(Debug, Args)]
+/// The objects for the Prometheus operator and for Grafana.
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Monitoring")]
-pub(super) struct MonitoringArgs {
+pub(crate) struct MonitoringValues {
     /// Adds PodMonitors and alerts for the Prometheus operator, and dashboards for Grafana
     #[arg(long)]
-    with_monitoring: bool,
+    pub(crate) with_monitoring: bool,
     /// A label for the PodMonitors and the PrometheusRule, by which your Prometheus selects them, as in
     /// release=kube-prometheus-stack; may be repeated
     #[arg(long, value_name = "KEY=VALUE", requires = "with_monitoring", value_parser = label)]
-    monitoring_label: Vec<(String, String)>,
+    pub(crate) monitoring_label: Vec<(String, String)>,
     /// How often Prometheus scrapes each pod
     #[arg(
         long,
@@ -22,15 +22,15 @@ pub(super) struct MonitoringArgs {
         requires = "with_monitoring",
         value_parser = interval
     )]
-    scrape_interval: String,
+    pub(crate) scrape_interval: String,
     /// The namespace of Prometheus: the NetworkPolicies admit connections to the metrics from it. Without it, they admit
     /// namespaces with the label taintward.io/metrics=allowed
     #[arg(long, value_name = "NAME", requires = "with_monitoring", value_parser = object_names::namespace)]
-    prometheus_namespace: Option<String>,
+    pub(crate) prometheus_namespace: Option<String>,
     /// Authorization for the controllers' metrics: none serves every client that can connect; delegated asks the API
     /// server, and gives Prometheus a token
     #[arg(long, value_name = "HOW", default_value = "none", requires = "with_monitoring", value_parser = ["none", "delegated"])]
-    metrics_authentication: String,
+    pub(crate) metrics_authentication: String,
     /// The URL of your copy of the runbooks; alerts link to its pages
     #[arg(
         long,
@@ -39,22 +39,18 @@ pub(super) struct MonitoringArgs {
         requires = "with_monitoring",
         value_parser = base_url
     )]
-    runbook_base_url: String,
+    pub(crate) runbook_base_url: String,
     /// Omits the dashboards
     #[arg(long, requires = "with_monitoring")]
-    no_dashboards: bool,
+    pub(crate) no_dashboards: bool,
 }
 
-impl MonitoringArgs {
-    pub(super) fn resolve(self) -> Option<MonitoringValues> {
-        self.with_monitoring.then(|| MonitoringValues {
-            labels: self.monitoring_label,
-            interval: self.scrape_interval,
-            prometheus_namespace: self.prometheus_namespace.unwrap_or_default(),
-            authentication: self.metrics_authentication,
-            runbook_base_url: self.runbook_base_url,
-            dashboards: !self.no_dashboards,
-        })
+impl MonitoringValues {
+    /// Adds the objects of any installation.
+    pub(crate) fn with_everything(&mut self) {
+        self.with_monitoring = true;
+        self.no_dashboards = false;
+        "delegated".clone_into(&mut self.metrics_authentication);
     }
 }
 

@@ -7,9 +7,9 @@ use super::RenderedObject;
 use super::api_resources::{called, place};
 use super::apply::ApplyError;
 use super::chart;
-use super::install_options::DryRunKind;
+use super::install_args::{InstallPart, InstallValues};
 use super::uninstall::everything;
-use super::values::{Components, InstallValues, MonitoringValues};
+use crate::args::dry_run::DryRun;
 use crate::output;
 use crate::say;
 use serde_json::{Value, json};
@@ -18,15 +18,18 @@ use taintward_kube::object_client::ObjectClient;
 /// What binds permissions, and what can be bound; bindings are deleted first.
 const PERMISSIONS: [&str; 4] = ["ClusterRoleBinding", "RoleBinding", "ClusterRole", "Role"];
 
-/// The parts with an account, and the name of their Deployment.
-const DEPLOYED: [(&str, &str); 2] = [("controller", "taintward"), ("webhook", "taintward-webhook")];
+/// The parts with an account, with their label and the name of their Deployment.
+const DEPLOYED: [(InstallPart, &str, &str); 2] = [
+    (InstallPart::Controller, "controller", "taintward"),
+    (InstallPart::Webhook, "webhook", "taintward-webhook"),
+];
 
 /// Deletes what `applied` does not contain.
 pub(super) async fn all(
     server: &ObjectClient,
     values: &InstallValues,
     applied: &[RenderedObject],
-    tried: DryRunKind,
+    tried: DryRun,
 ) -> Result<(), ApplyError> {
     let left = left(server, values, applied).await?;
     if left.is_empty() {
@@ -40,17 +43,12 @@ pub(super) async fn all(
             names.join(", ")
         ),
     );
-    let suffix = match tried {
-        DryRunKind::No => "",
-        DryRunKind::Client => " (dry run)",
-        DryRunKind::Server => " (server dry run)",
-    };
     for object in &left {
-        if tried != DryRunKind::Client {
-            let deleted = server.delete(place(object), tried == DryRunKind::Server).await;
+        if tried != DryRun::Client {
+            let deleted = server.delete(place(object), tried == DryRun::Server).await;
             deleted.map_err(|why| ApplyError::NotPruned { object: called(object), why })?;
         }
-        output::print(&format!("{} pruned{suffix}\n", called(object)))?;
+        output::print(&format!("{} pruned{}\n", called(object), tried.suffix()))?;
     }
     Ok(())
 }
@@ -61,23 +59,20 @@ async fn left(
     values: &InstallValues,
     applied: &[RenderedObject],
 ) -> Result<Vec<Value>, ApplyError> {
-    let of_all_parts = InstallValues {
-        parts: Components { controller: true, webhook: true, ..values.parts },
-        monitoring: Some(MonitoringValues::everything()),
-        ..everything(values)
-    };
+    let mut of_all_parts = everything(values);
+    of_all_parts.common.parts.extend([InstallPart::Controller, InstallPart::Webhook]);
+    of_all_parts.monitoring.with_everything();
     let mut known: Vec<Value> =
         chart::objects(&of_all_parts).into_iter().map(|object| object.value).collect();
     let rank = |object: &Value| PERMISSIONS.iter().position(|kind| object["kind"] == *kind);
     known.retain(|object| rank(object).is_some() && !applied.iter().any(|one| is_same(&one.value, object)));
     known.sort_by_key(rank);
     let mut installed = Vec::new();
-    for (part, name) in DEPLOYED {
-        let is_named = if part == "controller" { values.parts.controller } else { values.parts.webhook };
-        let metadata = json!({"name": name, "namespace": values.namespace});
+    for (part, label, name) in DEPLOYED {
+        let metadata = json!({"name": name, "namespace": values.common.namespace});
         let deployment = json!({"kind": "Deployment", "metadata": metadata});
-        if !is_named && read(server, &deployment).await?.is_some() {
-            installed.push(part);
+        if !values.has(part) && read(server, &deployment).await?.is_some() {
+            installed.push(label);
         }
     }
     let mut left = Vec::new();

@@ -6,12 +6,13 @@
 
 use super::api_resources::{called, place};
 use super::chart;
-use super::install_options::{DryRunKind, PoolRemoval};
-use super::values::{Components, InstallValues, MonitoringValues, RULES};
+use super::install_args::{InstallPart, InstallValues, PoolRemoval, RULES};
 use super::{NAME, RenderedObject, quoted};
 use crate::args::controllers::KNOWN;
+use crate::args::dry_run::DryRun;
 use crate::output::{self, PrintError};
 use crate::say;
+use clap::ValueEnum as _;
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_kube::node_client::NodeRequestError;
@@ -74,7 +75,7 @@ fn doomed(values: &InstallValues, leftovers: PoolRemoval) -> Vec<Value> {
     let mut all: Vec<Value> =
         chart::objects(&everything(values)).into_iter().map(|object| object.value).collect();
     // The controller creates its Lease itself; deleted after the account that creates it.
-    let metadata = json!({"name": NAME, "namespace": values.namespace});
+    let metadata = json!({"name": NAME, "namespace": values.common.namespace});
     all.insert(0, json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}));
     all.reverse();
     // The guard is deleted with its definition, because remaining pools rely on it.
@@ -97,22 +98,25 @@ fn is_hook(kind: &str) -> bool {
 
 /// Values whose objects include those of any installation.
 pub(super) fn everything(values: &InstallValues) -> InstallValues {
-    InstallValues {
-        certificate: None,
-        clients: None,
-        controllers: format!("*,{}", KNOWN.join(",")),
-        mode: "enforce".to_owned(),
-        rules: RULES.join(","),
-        stamp_taints: true,
-        replicas: values.replicas.max(2),
-        monitoring: values.monitoring.as_ref().map(|_| MonitoringValues::everything()),
-        ..values.clone()
+    let mut all = values.clone();
+    all.webhook.cert_secret = None;
+    all.webhook.ca_bundle = None;
+    all.webhook.client_ca_config_map = None;
+    all.webhook.client_ca_secret = None;
+    all.webhook.rules = RULES.join(",");
+    all.controller.controllers = format!("*,{}", KNOWN.join(","));
+    "enforce".clone_into(&mut all.controller.mode);
+    all.controller.stamp_taints = true;
+    all.common.replicas = values.common.replicas.max(2);
+    if values.monitoring.with_monitoring {
+        all.monitoring.with_everything();
     }
+    all
 }
 
 /// Whether all parts are removed.
-const fn is_all(parts: Components) -> bool {
-    parts.controller && parts.webhook && parts.viewer
+fn is_all(values: &InstallValues) -> bool {
+    InstallPart::value_variants().iter().all(|part| values.has(*part))
 }
 
 /// The objects to delete, with no fields except those that identify them.
@@ -149,20 +153,22 @@ fn goes(object: &Value, values: &InstallValues) -> bool {
     let is_policy = object["kind"].as_str().is_some_and(|kind| kind.starts_with("ValidatingAdmissionPolicy"));
     let is_of_pools = is_policy && object["metadata"]["labels"]["app.kubernetes.io/component"] == NAME;
     let is_of_controller = is_of_pools || object["kind"] == "Lease";
-    (values.parts.controller || !is_of_controller) && (!shared || is_all(values.parts))
+    (values.has(InstallPart::Controller) || !is_of_controller) && (!shared || is_all(values))
 }
 
 /// Deletes all in order, including monitoring: a kind that the cluster does not serve has no objects.
 pub(super) async fn all(
     server: &ObjectClient,
     values: &InstallValues,
-    tried: DryRunKind,
+    tried: DryRun,
     leftovers: PoolRemoval,
     timeout: Duration,
 ) -> Result<(), UninstallError> {
-    let values = &InstallValues { monitoring: Some(MonitoringValues::everything()), ..values.clone() };
+    let mut values = values.clone();
+    values.monitoring.with_everything();
+    let values = &values;
     let pools = names(server, POOLS).await?;
-    if leftovers == PoolRemoval::Reject && values.parts.controller && !pools.is_empty() {
+    if leftovers == PoolRemoval::Refuse && values.has(InstallPart::Controller) && !pools.is_empty() {
         return Err(UninstallError::Pools { pools: pools.join(", ") });
     }
     let (first, rest): (Vec<Value>, Vec<Value>) = doomed(values, leftovers)
@@ -172,7 +178,7 @@ pub(super) async fn all(
     for object in first {
         delete_own(server, &object, tried).await?;
     }
-    if leftovers == PoolRemoval::Delete && is_all(values.parts) {
+    if leftovers == PoolRemoval::Delete && is_all(values) {
         custom(server, values, tried, timeout).await?;
     }
     for object in rest {
@@ -187,7 +193,7 @@ pub(super) async fn report_kept(
     values: &InstallValues,
     leftovers: PoolRemoval,
 ) -> Result<(), UninstallError> {
-    if leftovers == PoolRemoval::Delete || !is_all(values.parts) {
+    if leftovers == PoolRemoval::Delete || !is_all(values) {
         return Ok(());
     }
     let mut kept = Vec::new();
@@ -210,11 +216,11 @@ pub(super) async fn report_kept(
 async fn custom(
     server: &ObjectClient,
     values: &InstallValues,
-    tried: DryRunKind,
+    tried: DryRun,
     timeout: Duration,
 ) -> Result<(), UninstallError> {
     delete_all(server, "dedicatedpool", POOLS, tried).await?;
-    if tried == DryRunKind::No {
+    if tried == DryRun::No {
         gone(server, values, timeout).await?;
     }
     delete_all(server, "taintwardpolicy", POLICIES, tried).await
@@ -224,7 +230,7 @@ async fn delete_all(
     server: &ObjectClient,
     kind: &str,
     of: ObjectRef<'_>,
-    tried: DryRunKind,
+    tried: DryRun,
 ) -> Result<(), UninstallError> {
     for name in names(server, of).await? {
         let said = format!("{kind}.{}/{name}", of.group);
@@ -251,13 +257,13 @@ async fn gone(
     };
     let ended = tokio::time::timeout(timeout, until).await;
     ended.unwrap_or_else(|_| {
-        let namespace = values.namespace.clone();
+        let namespace = values.common.namespace.clone();
         Err(UninstallError::Lingering { pools: left.join(", "), waited: timeout, namespace })
     })
 }
 
 /// Deletes an object of the installation, unless another owner's has the same name.
-async fn delete_own(server: &ObjectClient, object: &Value, tried: DryRunKind) -> Result<(), UninstallError> {
+async fn delete_own(server: &ObjectClient, object: &Value, tried: DryRun) -> Result<(), UninstallError> {
     let known = object["metadata"]["labels"].as_object().into_iter().flatten();
     let known: Vec<_> = known.filter(|(key, _)| key.starts_with("app.kubernetes.io/")).collect();
     if !known.is_empty() {
@@ -280,16 +286,15 @@ async fn delete(
     server: &ObjectClient,
     place: ObjectRef<'_>,
     called: &str,
-    tried: DryRunKind,
+    tried: DryRun,
 ) -> Result<(), UninstallError> {
     let refused = |why| UninstallError::Refused { object: called.to_owned(), why };
-    let (was_there, suffix) = match tried {
-        DryRunKind::No => (server.delete(place, false).await.map_err(refused)?, ""),
-        DryRunKind::Server => (server.delete(place, true).await.map_err(refused)?, " (server dry run)"),
-        DryRunKind::Client => (server.read(place).await.map_err(refused)?.is_some(), " (dry run)"),
+    let was_there = match tried {
+        DryRun::Client => server.read(place).await.map_err(refused)?.is_some(),
+        _ => server.delete(place, tried == DryRun::Server).await.map_err(refused)?,
     };
     if was_there {
-        output::print(&format!("{called} deleted{suffix}\n"))?;
+        output::print(&format!("{called} deleted{}\n", tried.suffix()))?;
     }
     Ok(())
 }

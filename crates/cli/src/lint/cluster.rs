@@ -81,13 +81,7 @@ impl ClusterLint<'_> {
     async fn all(&self, numeric: NumericOperators, findings: PodFindings) -> CollectedObjects {
         let (mut basket, mut gaps) = (Collector::default(), Vec::new());
         let mut room = self.nodes(&mut basket, &mut gaps).await;
-        let listing = ListRequest {
-            group: "node.k8s.io",
-            plural: "runtimeclasses",
-            namespace: "",
-            selector: "",
-            fields: "",
-        };
+        let listing = ListRequest::all("node.k8s.io", "runtimeclasses");
         // Without them, rules about the nodes of pods that name one are not applied.
         let put = &mut |tree: &YamlNode| basket.put_runtime_class(tree);
         let _ = self.each(listing, "RuntimeClass", put).await;
@@ -135,7 +129,7 @@ impl ClusterLint<'_> {
     /// Nodes with any labels are needed to know which taints exist. Returns whether there was room for them all.
     async fn nodes(&self, basket: &mut Collector, gaps: &mut Vec<String>) -> bool {
         let mut room = true;
-        let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+        let listing = ListRequest::all("", "nodes");
         let put = &mut |tree: &YamlNode| room &= basket.put(None, tree);
         if let Err(why) = self.each(listing, "Node", put).await {
             gaps.push(format!("{why}; the results of rules about nodes (TL3) are missing or incomplete"));
@@ -147,8 +141,7 @@ impl ClusterLint<'_> {
     /// read.
     async fn all_daemons(&self, gathered: &mut CollectedObjects) {
         let mut all: Vec<LintedWorkload> = Vec::new();
-        let listing =
-            ListRequest { group: "apps", plural: DAEMONSETS, namespace: "", selector: "", fields: "" };
+        let listing = ListRequest::all("apps", DAEMONSETS);
         let put = &mut |tree: &YamlNode| {
             all.extend(object::read(tree).into_iter().filter_map(|object| match object.what {
                 LintObjectKind::Workload(daemon) => Some(daemon),

@@ -4,11 +4,11 @@
 
 use super::known_kinds;
 use super::object::{self, FieldSpans, LintObject, LintObjectKind, ObjectName};
+use crate::cluster_state::ReadError;
 use crate::manifest::files::{self, ManifestFile};
 use crate::manifest::{self, TextPosition, YamlNode};
 use crate::progress::Progress;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::PathBuf;
 use taintward_core::lint::{
     LintInput, LintSubject, LintedNode, LintedWorkload, RuntimeScheduling, Severity, WorkloadRules,
@@ -25,7 +25,8 @@ pub(crate) struct CollectedObjects {
     pub(crate) workloads: Vec<CollectedObject>,
     /// Parallel to `facts.nodes`.
     pub(crate) nodes: Vec<CollectedObject>,
-    pub(crate) unreadable: Vec<SkippedFile>,
+    /// Parts of files that could not be read.
+    pub(crate) unreadable: Vec<ReadError>,
     /// Failed reads of a cluster, and what the report lacks because of them.
     pub(crate) gaps: Vec<String>,
     pub(crate) counts: CollectedCounts,
@@ -48,25 +49,6 @@ pub(crate) struct CollectedObject {
     /// `None`: from a cluster.
     pub(crate) file: Option<String>,
     pub(crate) places: FieldSpans,
-}
-
-/// Part of a file that could not be read.
-#[derive(Clone, Debug)]
-pub(crate) struct SkippedFile {
-    pub(crate) file: String,
-    /// Line 0: the whole file.
-    pub(crate) at: TextPosition,
-    pub(crate) why: String,
-}
-
-/// `web.yaml:3:7: ...`, or `web.yaml ...`
-impl fmt::Display for SkippedFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.at {
-            TextPosition { line: 0, .. } => write!(f, "{} {}", self.file, self.why),
-            TextPosition { line, column } => write!(f, "{}:{line}:{column}: {}", self.file, self.why),
-        }
-    }
 }
 
 /// What was read.
@@ -251,7 +233,7 @@ impl CollectedObjects {
 #[derive(Default)]
 struct FileCollector {
     basket: Collector,
-    unreadable: Vec<SkippedFile>,
+    unreadable: Vec<ReadError>,
     count: usize,
 }
 
@@ -262,7 +244,7 @@ impl FileCollector {
             Ok(text) => text,
             Err(why) => {
                 let (at, why) = (why.at(), why.to_string());
-                return self.unreadable.push(SkippedFile { file: name, at, why });
+                return self.unreadable.push(ReadError { file: name, at, why });
             }
         };
         let mut room = true;
@@ -270,11 +252,11 @@ impl FileCollector {
         let template = text.contains("{{");
         self.unreadable.extend(faults.into_iter().map(|fault| {
             let why = broken(&fault.why, template);
-            SkippedFile { file: name.clone(), at: fault.at, why }
+            ReadError { file: name.clone(), at: fault.at, why }
         }));
         if !room {
             let why = format!("has more than {ENTRIES_MAX} tolerations and taints; split the file");
-            self.unreadable.push(SkippedFile { file: name, at: TextPosition::default(), why });
+            self.unreadable.push(ReadError { file: name, at: TextPosition::default(), why });
         }
     }
 

@@ -4,144 +4,66 @@
 
 use super::finding::ReportedFinding;
 use super::report::LintReportData;
+use crate::cluster_state::ReadError;
 use crate::output::API_VERSION;
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use taintward_core::lint::Severity;
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LintReport<'r> {
-    api_version: &'static str,
-    kind: &'static str,
-    complete: bool,
-    summary: LintSummary,
-    items: Vec<FindingJson<'r>>,
-    silenced: Vec<SilencedJson<'r>>,
-    unreadable: Vec<UnreadableJson<'r>>,
-    read_errors: &'r [String],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LintSummary {
-    errors: usize,
-    warnings: usize,
-    infos: usize,
-    silenced: usize,
-    files: usize,
-    workloads: usize,
-    nodes: usize,
-    other_kinds: usize,
-    checked_by_shape: usize,
-}
-
-#[derive(Serialize)]
-struct FindingJson<'r> {
-    rule: &'static str,
-    name: &'static str,
-    severity: &'static str,
-    object: ObjectJson<'r>,
-    field: &'r str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    location: Option<LocationJson<'r>>,
-    reason: &'r str,
-    fix: &'r str,
-}
-
-#[derive(Serialize)]
-struct ObjectJson<'r> {
-    kind: &'r str,
-    namespace: &'r str,
-    name: &'r str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LocationJson<'r> {
-    file: &'r str,
-    line: u32,
-    column: u32,
-    end_line: u32,
-    end_column: u32,
-}
-
-#[derive(Serialize)]
-struct SilencedJson<'r> {
-    reason: &'r str,
-    finding: FindingJson<'r>,
-}
-
-#[derive(Serialize)]
-struct UnreadableJson<'r> {
-    file: &'r str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<u32>,
-    reason: &'r str,
-}
-
 pub(super) fn object(report: &LintReportData) -> Value {
-    let whole = LintReport {
-        api_version: API_VERSION,
-        kind: "LintReport",
-        complete: !report.is_partial(),
-        summary: summary(report),
-        items: report.findings.iter().map(finding).collect(),
-        silenced: report
-            .silenced
-            .iter()
-            .map(|(reported, reason)| SilencedJson { reason, finding: finding(reported) })
-            .collect(),
-        unreadable: report.unreadable.iter().map(unreadable).collect(),
-        read_errors: &report.gaps,
-    };
-    // Serializing text and numbers cannot fail.
-    serde_json::to_value(&whole).unwrap_or_default()
+    let silenced = report.silenced.iter();
+    let silenced =
+        silenced.map(|(reported, reason)| json!({ "reason": reason, "finding": finding(reported) }));
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": "LintReport",
+        "complete": !report.is_partial(),
+        "summary": {
+            "errors": report.count(Severity::Error),
+            "warnings": report.count(Severity::Warning),
+            "infos": report.count(Severity::Info),
+            "silenced": report.silenced.len(),
+            "files": report.counts.files,
+            "workloads": report.counts.workloads,
+            "nodes": report.counts.nodes,
+            "otherKinds": report.counts.other_kinds,
+            "checkedByShape": report.counts.by_shape,
+        },
+        "items": report.findings.iter().map(finding).collect::<Vec<_>>(),
+        "silenced": silenced.collect::<Vec<_>>(),
+        "unreadable": report.unreadable.iter().map(unreadable).collect::<Vec<_>>(),
+        "readErrors": report.gaps,
+    })
 }
 
-fn summary(report: &LintReportData) -> LintSummary {
-    LintSummary {
-        errors: report.count(Severity::Error),
-        warnings: report.count(Severity::Warning),
-        infos: report.count(Severity::Info),
-        silenced: report.silenced.len(),
-        files: report.counts.files,
-        workloads: report.counts.workloads,
-        nodes: report.counts.nodes,
-        other_kinds: report.counts.other_kinds,
-        checked_by_shape: report.counts.by_shape,
-    }
-}
-
-fn finding(reported: &ReportedFinding) -> FindingJson<'_> {
-    let location = reported.location.as_ref().map(|location| LocationJson {
-        file: &location.file,
-        line: location.span.from.line,
-        column: location.span.from.column,
-        end_line: location.span.to.line,
-        end_column: location.span.to.column,
-    });
+fn finding(reported: &ReportedFinding) -> Value {
     let object = &reported.object;
-    FindingJson {
-        rule: reported.rule.id(),
-        name: reported.rule.name(),
-        severity: reported.rule.severity().as_str(),
-        object: ObjectJson { kind: &object.kind, namespace: &object.namespace, name: &object.name },
-        field: &reported.field,
-        location,
-        reason: &reported.reason,
-        fix: &reported.fix,
+    let mut json = json!({
+        "rule": reported.rule.id(),
+        "name": reported.rule.name(),
+        "severity": reported.rule.severity().as_str(),
+        "object": { "kind": object.kind, "namespace": object.namespace, "name": object.name },
+        "field": reported.field,
+        "reason": reported.reason,
+        "fix": reported.fix,
+    });
+    if let Some(location) = &reported.location {
+        let (from, to) = (location.span.from, location.span.to);
+        json["location"] = json!({
+            "file": location.file,
+            "line": from.line,
+            "column": from.column,
+            "endLine": to.line,
+            "endColumn": to.column,
+        });
     }
+    json
 }
 
-fn unreadable(skipped: &super::collect::SkippedFile) -> UnreadableJson<'_> {
-    let place = (skipped.at.line > 0).then_some(skipped.at);
-    UnreadableJson {
-        file: &skipped.file,
-        line: place.map(|at| at.line),
-        column: place.map(|at| at.column),
-        reason: &skipped.why,
+fn unreadable(skipped: &ReadError) -> Value {
+    let mut json = json!({ "file": skipped.file, "reason": skipped.why });
+    if skipped.at.line > 0 {
+        json["line"] = skipped.at.line.into();
+        json["column"] = skipped.at.column.into();
     }
+    json
 }

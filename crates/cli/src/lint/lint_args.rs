@@ -1,8 +1,8 @@
 //! Defines the flags of `taintward lint`.
 
-use crate::args::feature_gates::{self, FeatureGate, GateSetting};
-use crate::args::kube_args::{ClusterOptions, KubeArgs};
-use crate::output::{self, FORMS, OutputError, OutputOptions, TableArgs};
+use crate::args::feature_gates::{self, GateSetting};
+use crate::args::kube_args::ClusterOptions;
+use crate::output::{FORMS, OutputArgs, OutputFormat, TableArgs};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use taintward_core::lint::Severity;
@@ -32,20 +32,20 @@ pub(crate) struct LintArgs {
     /// commands: table, wide, json (a LintReport), yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
     /// jsonpath=TEMPLATE or jsonpath-file=FILE
     #[arg(short, long, value_name = "FORM", default_value = "table", value_parser = written)]
-    output: LintOutputArg,
+    pub(crate) output: LintForm,
     /// List all rules, and read nothing
     #[arg(long, conflicts_with_all = ["paths", "filename", "against_cluster"])]
-    rules: bool,
+    pub(crate) rules: bool,
     /// The lowest severity that makes the exit code 2
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = LintFailOn::Error)]
     fail_on: LintFailOn,
     /// The config file, which lists silenced findings with reasons. The default is .taintward-lint.yaml in the current
     /// folder, if it exists
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// An earlier report, written with -o json: its findings are silenced, on the same field of the same object
     #[arg(long, value_name = "FILE")]
-    baseline: Option<PathBuf>,
+    pub(crate) baseline: Option<PathBuf>,
     /// Feature gates of the cluster that the manifests are for, as Name=true; only TaintTolerationComparisonOperators
     /// (false by default) has an effect here
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
@@ -53,7 +53,7 @@ pub(crate) struct LintArgs {
     #[command(flatten)]
     look: TableArgs,
     #[command(flatten)]
-    kube: KubeArgs,
+    cluster: ClusterOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -64,100 +64,74 @@ enum LintFailOn {
     Never,
 }
 
-/// Report formats besides those of all commands.
-#[derive(Clone, Debug)]
-enum LintOutputArg {
-    Sarif,
-    Github,
-    Common(output::OutputFormat),
-}
-
-fn written(text: &str) -> Result<LintOutputArg, String> {
-    match text {
-        "sarif" => Ok(LintOutputArg::Sarif),
-        "github" => Ok(LintOutputArg::Github),
-        text => output::OutputFormat::parse(text)
-            .map(LintOutputArg::Common)
-            .map_err(|why| why.replace(FORMS, &format!("sarif, github, {FORMS}"))),
-    }
-}
-
-/// The options of `taintward lint`.
-#[derive(Debug)]
-pub(crate) struct LintOptions {
-    pub(crate) from: LintSource,
-    pub(crate) form: LintForm,
-    /// Findings of at least this severity make the exit code 2; `None`: none does.
-    pub(crate) fail_on: Option<Severity>,
-    /// From `--config`.
-    pub(crate) config: Option<PathBuf>,
-    /// From `--baseline`: an earlier report, whose findings are not counted again.
-    pub(crate) baseline: Option<PathBuf>,
-    pub(crate) numeric: NumericOperators,
-}
-
-/// The source of tolerations and taints.
-#[derive(Debug)]
-pub(crate) enum LintSource {
-    Files(Vec<PathBuf>),
-    /// Only the rules are listed.
-    Nothing,
-    Cluster(Box<ClusterOptions>),
-    /// Files, checked against the nodes and DaemonSets of a cluster.
-    Both(Vec<PathBuf>, Box<ClusterOptions>),
-}
-
 /// The format of the report.
 #[derive(Clone, Debug)]
 pub(crate) enum LintForm {
-    /// A format that all commands have.
-    Common(Box<OutputOptions>),
     /// SARIF 2.1.0, for code scanning
     Sarif,
     /// Workflow commands, for GitHub Actions
     Github,
+    /// A format that all commands have.
+    Common(OutputFormat),
 }
 
-/// Why the flags are inconsistent.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LintArgsError {
-    #[error(
-        "with files the command reads no cluster; omit --kubeconfig, --context, --as and similar flags, or add \
-         --against-cluster"
-    )]
-    UnusedCluster,
-    #[error("--against-cluster checks files against the cluster; name them, as in taintward lint FILE")]
-    NoFiles,
-    #[error(transparent)]
-    Output(#[from] OutputError),
+fn written(text: &str) -> Result<LintForm, String> {
+    match text {
+        "sarif" => Ok(LintForm::Sarif),
+        "github" => Ok(LintForm::Github),
+        text => OutputFormat::parse(text)
+            .map(LintForm::Common)
+            .map_err(|why| why.replace(FORMS, &format!("sarif, github, {FORMS}"))),
+    }
 }
 
 impl LintArgs {
-    pub(crate) fn resolve(self) -> Result<LintOptions, LintArgsError> {
-        let fail_on = match self.fail_on {
+    /// Checks the flags against each other.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        match (self.has_files(), self.against_cluster) {
+            (false, true) => Err(
+                "--against-cluster checks files against the cluster; name them, as in taintward lint FILE",
+            ),
+            (true, false) if self.cluster.names_a_cluster() => Err(
+                "with files the command reads no cluster; omit --kubeconfig, --context, --as and similar flags, \
+                    or add --against-cluster",
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn has_files(&self) -> bool {
+        !(self.filename.is_empty() && self.paths.is_empty())
+    }
+
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.filename.iter().chain(&self.paths).cloned().collect()
+    }
+
+    /// The cluster to read, if any.
+    pub(crate) fn cluster(&self) -> Option<&ClusterOptions> {
+        (!self.rules && (self.against_cluster || !self.has_files())).then_some(&self.cluster)
+    }
+
+    /// The options of a format that all commands have.
+    pub(crate) fn common_output(&self) -> Option<OutputArgs> {
+        match &self.output {
+            LintForm::Common(output) => Some(OutputArgs { output: output.clone(), look: self.look.clone() }),
+            LintForm::Sarif | LintForm::Github => None,
+        }
+    }
+
+    pub(crate) fn numeric(&self) -> NumericOperators {
+        feature_gates::numeric(&self.feature_gates)
+    }
+
+    /// Findings of at least this severity make the exit code 2; `None`: none does.
+    pub(crate) const fn fail_on(&self) -> Option<Severity> {
+        match self.fail_on {
             LintFailOn::Error => Some(Severity::Error),
             LintFailOn::Warning => Some(Severity::Warning),
             LintFailOn::Info => Some(Severity::Info),
             LintFailOn::Never => None,
-        };
-        let files: Vec<PathBuf> = self.filename.into_iter().chain(self.paths).collect();
-        let from = match files {
-            _ if self.rules => LintSource::Nothing,
-            files if files.is_empty() && self.against_cluster => return Err(LintArgsError::NoFiles),
-            files if files.is_empty() => LintSource::Cluster(Box::new(self.kube.resolve())),
-            files if self.against_cluster => LintSource::Both(files, Box::new(self.kube.resolve())),
-            _ if self.kube.names_a_cluster() => return Err(LintArgsError::UnusedCluster),
-            files => LintSource::Files(files),
-        };
-        let numeric = match feature_gates::value(&self.feature_gates, FeatureGate::ComparisonOperators) {
-            Some(true) => NumericOperators::On,
-            _ => NumericOperators::Off,
-        };
-        let form = match self.output {
-            LintOutputArg::Sarif => LintForm::Sarif,
-            LintOutputArg::Github => LintForm::Github,
-            LintOutputArg::Common(form) => LintForm::Common(Box::new(OutputOptions::new(form, self.look)?)),
-        };
-        Ok(LintOptions { from, form, fail_on, config: self.config, baseline: self.baseline, numeric })
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! Builds the report: findings, silenced findings, and totals, in a stable order.
 
 use super::baseline::Baseline;
-use super::collect::{CollectedCounts, CollectedObjects, SkippedFile};
+use super::collect::{CollectedCounts, CollectedObjects};
 use super::config::LintConfig;
 use super::finding::ReportedFinding;
+use crate::cluster_state::ReadError;
+use crate::messages::counted;
 use std::collections::BTreeMap;
 use taintward_core::lint::{self, Severity};
 
@@ -12,7 +14,7 @@ pub(crate) struct LintReportData {
     pub(crate) findings: Vec<ReportedFinding>,
     /// With the reason of the config, or a note that the baseline has it.
     pub(crate) silenced: Vec<(ReportedFinding, String)>,
-    pub(crate) unreadable: Vec<SkippedFile>,
+    pub(crate) unreadable: Vec<ReadError>,
     pub(crate) gaps: Vec<String>,
     /// Entries of the config that silenced nothing.
     pub(crate) unused_silences: Vec<String>,
@@ -88,33 +90,29 @@ impl LintReportData {
 
     /// One line.
     pub(crate) fn summary(&self) -> String {
-        let number = |count: usize, one: &str| match count {
-            1 => format!("1 {one}"),
-            many => format!("{many} {one}s"),
-        };
         let CollectedCounts { files, workloads, nodes, other_kinds, by_shape, foreign } = self.counts;
         let mut text = format!(
             "{}, {}, {} in {} and {}",
-            number(self.count(Severity::Error), "error"),
-            number(self.count(Severity::Warning), "warning"),
-            number(self.count(Severity::Info), "info"),
-            number(workloads, "workload"),
-            number(nodes, "node")
+            counted(self.count(Severity::Error), "error"),
+            counted(self.count(Severity::Warning), "warning"),
+            counted(self.count(Severity::Info), "info"),
+            counted(workloads, "workload"),
+            counted(nodes, "node")
         );
         if !self.from_cluster {
-            text += &format!(" of {}", number(files, "file"));
+            text += &format!(" of {}", counted(files, "file"));
         }
         if !self.silenced.is_empty() {
             text += &format!("; {} silenced", self.silenced.len());
         }
         if by_shape > 0 {
-            text += &format!("; {} of other kinds checked by shape", number(by_shape, "object"));
+            text += &format!("; {} of other kinds checked by shape", counted(by_shape, "object"));
         }
         if other_kinds > 0 {
-            text += &format!("; {} of other kinds", number(other_kinds, "object"));
+            text += &format!("; {} of other kinds", counted(other_kinds, "object"));
         }
         if foreign > 0 && !self.is_partial() {
-            text += &format!("; {} without apiVersion and kind", number(foreign, "document"));
+            text += &format!("; {} without apiVersion and kind", counted(foreign, "document"));
         }
         if self.is_partial() {
             text += "; some reads failed";

@@ -1,8 +1,8 @@
 //! Prints the report as SARIF 2.1.0 for code scanning; columns count characters.
 
-use super::collect::SkippedFile;
 use super::finding::{FindingLocation, ReportedFinding};
 use super::report::LintReportData;
+use crate::cluster_state::ReadError;
 use crate::manifest::files::STDIN;
 use serde_json::{Map, Value, json};
 use taintward_core::lint::{Rule, Severity};
@@ -94,7 +94,7 @@ fn physical(location: &FindingLocation) -> Value {
     })
 }
 
-fn unreadable(unreadable: &SkippedFile) -> Value {
+fn unreadable(unreadable: &ReadError) -> Value {
     let mut place = json!({"artifactLocation": {"uri": uri(&unreadable.file)}});
     if unreadable.at.line > 0 {
         place["region"] = json!({"startLine": unreadable.at.line, "startColumn": unreadable.at.column});

@@ -321,7 +321,7 @@ fn named_after(key: &str) -> Option<LintedList> {
 /// tolerations and taints have.
 fn looks_like_list(value: &YamlNode) -> Option<LintedList> {
     let items = value.items();
-    let is_effect = |item: &YamlNode| is_effect(item.text("effect"));
+    let is_effect = |item: &YamlNode| known_effect(item.text("effect")).is_some();
     let fits = |item: &YamlNode| {
         (is_effect(item) || item.get("tolerationSeconds").is_some())
             && item.names().all(|entry| FIELDS.contains(&&*entry.key))
@@ -334,10 +334,11 @@ fn looks_like_list(value: &YamlNode) -> Option<LintedList> {
     Some(if items.iter().any(tolerates) { LintedList::Tolerations } else { LintedList::Taints })
 }
 
-/// Whether it is an effect in any spelling.
-fn is_effect(text: &str) -> bool {
+/// The effect that a text means in any spelling.
+fn known_effect(text: &str) -> Option<&'static str> {
     let plain: String = text.chars().filter(char::is_ascii_alphabetic).collect();
-    ["NoSchedule", "PreferNoSchedule", "NoExecute"].iter().any(|effect| effect.eq_ignore_ascii_case(&plain))
+    let known = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+    known.into_iter().find(|effect| effect.eq_ignore_ascii_case(&plain))
 }
 
 pub(crate) fn has_placeholder(value: &YamlNode) -> bool {
@@ -349,8 +350,5 @@ pub(crate) fn has_placeholder(value: &YamlNode) -> bool {
 
 /// The effect as Kubernetes spells it, for kinds whose own API spells it otherwise.
 pub(crate) fn cloud_effect(text: &str) -> TaintEffect {
-    let plain: String = text.chars().filter(char::is_ascii_alphabetic).collect();
-    let known = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-    let effect = known.into_iter().find(|effect| effect.eq_ignore_ascii_case(&plain));
-    TaintEffect::new(effect.unwrap_or(text))
+    TaintEffect::new(known_effect(text).unwrap_or(text))
 }

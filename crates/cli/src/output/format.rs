@@ -2,7 +2,7 @@
 
 use super::custom_columns::CustomColumns;
 use super::jsonpath::JsonPathTemplate;
-use std::path::PathBuf;
+use crate::manifest::files::remedy;
 
 /// All formats, as kubectl spells them.
 pub(crate) const FORMS: &str = "table, wide, json, yaml, name, custom-columns=SPEC, custom-columns-file=FILE, \
@@ -17,9 +17,7 @@ pub(crate) enum OutputFormat {
     Yaml,
     Name,
     Columns(CustomColumns),
-    ColumnsFile(PathBuf),
     Template(JsonPathTemplate),
-    TemplateFile(PathBuf),
 }
 
 impl OutputFormat {
@@ -40,17 +38,28 @@ impl OutputFormat {
             ("yaml", None) => Ok(Self::Yaml),
             ("name", None) => Ok(Self::Name),
             ("custom-columns", _) => given("columns")?.parse().map(Self::Columns),
-            ("custom-columns-file", _) => Ok(Self::ColumnsFile(given("a file")?.into())),
-            ("jsonpath", _) => JsonPathTemplate::parse(given("a template")?)
-                .map(Self::Template)
-                .map_err(|why| why.to_string()),
-            ("jsonpath-file", _) => Ok(Self::TemplateFile(given("a file")?.into())),
+            ("custom-columns-file", _) => {
+                of_file(given("a file")?, CustomColumns::parse_file).map(Self::Columns)
+            }
+            ("jsonpath", _) => template(given("a template")?).map(Self::Template),
+            ("jsonpath-file", _) => of_file(given("a file")?, template).map(Self::Template),
             ("table" | "wide" | "json" | "yaml" | "name", Some(_)) => {
                 Err(format!("{name} takes no argument"))
             }
             _ => Err(format!("expected one of {FORMS}")),
         }
     }
+}
+
+fn template(text: &str) -> Result<JsonPathTemplate, String> {
+    JsonPathTemplate::parse(text).map_err(|why| why.to_string())
+}
+
+/// Reads and parses a file.
+fn of_file<T>(file: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, String> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|why| format!("cannot read the file of -o, {file}: {why}; {}", remedy(&why)))?;
+    parse(&text).map_err(|why| format!("cannot use the file of -o, {file}: {why}; correct its template"))
 }
 
 fn example(name: &str) -> &'static str {

@@ -35,7 +35,7 @@ impl Printable for Nodes {
 
 fn text(arguments: &[&str]) -> Result<String, String> {
     let words = Words::try_parse_from([&["x"], arguments].concat()).map_err(|why| why.to_string())?;
-    words.output.resolve().map_err(|why| why.to_string())?.text(&Nodes).map_err(|why| why.to_string())
+    words.output.text(&Nodes).map_err(|why| why.to_string())
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Lists the pods whose countdowns are paused: they have no deadline, and do not stay either.
 
-use crate::cluster_state;
+use crate::cluster_state::NAMED_MAX;
 use crate::held_pod;
 use crate::messages::{self, counted};
+use crate::output::enumerated;
 use serde_json::{Value, json};
 use taintward_core::cluster_snapshot::{ClusterSnapshot, CountdownRecord};
 use taintward_core::forecast::{NodeForecast, PodForecast};
@@ -35,11 +36,10 @@ impl HeldRow {
         let first = rows.first()?;
         let be = if rows.len() == 1 { "is" } else { "are" };
         let names: Vec<String> = rows.iter().map(|row| format!("{}/{}", row.namespace, row.pod)).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         Some(format!(
             "{} {be} held and without a deadline: {}. The first {}; taintward explain pod/{} -n {}{offline} shows why",
             counted(rows.len(), "pod"),
-            cluster_state::some(&names),
+            enumerated(&names, NAMED_MAX),
             messages::held(&first.record, now),
             first.pod,
             first.namespace

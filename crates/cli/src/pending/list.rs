@@ -3,13 +3,12 @@
 //! - See `watch.rs` for `-w`.
 
 use super::held_rows::HeldRow;
-use super::pending_args::PendingOptions;
 use super::row_table::table;
-use super::{PendingError, PendingRow, counting_toleration, empty_list};
+use super::{PendingArgs, PendingError, PendingRow, counting_toleration, empty_list};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError, StateSource};
 use crate::messages::{self, paragraph, stamp};
-use crate::output::{API_VERSION, PrintOptions, Printable, age};
+use crate::output::{API_VERSION, PrintOptions, Printable, age, enumerated};
 use crate::runtime::Runtime;
 use crate::say;
 use serde_json::{Value, json};
@@ -22,15 +21,15 @@ use taintward_core::time::Mono;
 use taintward_core::verdict::EvictionExemption;
 
 /// Prints the list; returns whether all of it could be read.
-pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
+pub(super) fn run(options: &PendingArgs) -> Result<ExitCode, PendingError> {
     let PendingSnapshot { state, enforcers, namespace, elsewhere } = read(options)?;
     say::errors(&state.gaps);
     state.notes.iter().for_each(say::note);
     let list = PendingList::of(&state, enforcers, &namespace, offline(options));
-    if options.output.is_for_people() {
+    if options.state.output.is_for_people() {
         if io::stderr().is_terminal() {
             let context = messages::about(&state.from, state.snapshot.now());
-            messages::say_wrapped(&context, options.output.view());
+            messages::say_wrapped(&context, &options.state.output.view());
         }
         if list.is_unknown() {
             say::line("", "It is unknown which pods are counting down, because no node could be read.");
@@ -42,8 +41,8 @@ pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
             say::line(partly, empty_here(&namespace, &elsewhere));
         }
     }
-    if !(list.is_empty() && options.output.is_for_people()) {
-        options.output.print(&list)?;
+    if !(list.is_empty() && options.state.output.is_for_people()) {
+        options.state.output.print(&list)?;
     }
     Ok(if state.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -58,26 +57,26 @@ struct PendingSnapshot {
     elsewhere: BTreeMap<String, usize>,
 }
 
-fn read(options: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
-    if !options.files.is_empty() {
-        let from = StateSource::Files(options.files.clone(), Box::new(options.cluster.clone()));
-        let state = cluster_state::read(&from, options.as_of, options.numeric)?;
-        let namespace = options.cluster.named_namespace().to_owned();
+fn read(options: &PendingArgs) -> Result<PendingSnapshot, PendingError> {
+    if !options.filename.is_empty() {
+        let from = StateSource::Files(&options.filename, &options.state.cluster);
+        let state = cluster_state::read(from, options.state.as_of, options.state.numeric())?;
+        let namespace = options.state.cluster.named_namespace().to_owned();
         let elsewhere = by_namespace(&state);
         return Ok(PendingSnapshot { state, enforcers: None, namespace, elsewhere });
     }
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reader = ClusterReader::of(&options.cluster).await?;
-        let state = reader.listed(options.as_of, options.numeric).await;
+        let reader = ClusterReader::of(&options.state.cluster).await?;
+        let state = reader.listed(options.state.as_of, options.state.numeric()).await;
         let enforcers = ActiveControllers::of(&reader, state.snapshot.now().wall).await;
-        let namespace = options.cluster.namespace(&reader.connected).to_owned();
+        let namespace = options.state.cluster.namespace(&reader.connected).to_owned();
         let mut elsewhere = BTreeMap::new();
-        if !namespace.is_empty() && options.output.is_for_people() && by_namespace(&state).is_empty() {
+        if !namespace.is_empty() && options.state.output.is_for_people() && by_namespace(&state).is_empty() {
             if reader.lacks_namespace(&namespace).await {
                 return Err(ClusterStateError::NoNamespace(namespace).into());
             }
-            let everywhere = reader.listed_everywhere(options.as_of, options.numeric).await;
+            let everywhere = reader.listed_everywhere(options.state.as_of, options.state.numeric()).await;
             // Without access to other namespaces, the remark about them is omitted.
             if everywhere.gaps.is_empty() {
                 elsewhere = by_namespace(&everywhere);
@@ -88,9 +87,9 @@ fn read(options: &PendingOptions) -> Result<PendingSnapshot, PendingError> {
 }
 
 /// The flags that another command needs to read the same files.
-fn offline(options: &PendingOptions) -> String {
-    let files = options.files.iter().map(|file| format!(" -f {}", file.display()));
-    files.chain(options.as_of.map(|as_of| format!(" --as-of {as_of}"))).collect()
+fn offline(options: &PendingArgs) -> String {
+    let files = options.filename.iter().map(|file| format!(" -f {}", file.display()));
+    files.chain(options.state.as_of.map(|as_of| format!(" --as-of {as_of}"))).collect()
 }
 
 /// The list.
@@ -239,17 +238,12 @@ impl<'s> PendingList<'s> {
     fn being_deleted(&self) -> Option<String> {
         let first = self.deleted.first()?;
         let (space, pod) = first.split_once('/').unwrap_or(("", first));
-        let named = self.deleted.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
-        let (count, be, more) = match self.deleted.len() {
-            1 => ("1 pod".to_owned(), "is", String::new()),
-            many if many > NAMED_MAX => {
-                (format!("{many} pods"), "are", format!(" and {} more", many - NAMED_MAX))
-            }
-            many => (format!("{many} pods"), "are", String::new()),
-        };
         Some(format!(
-            "{count} that NoExecute taints would evict {be} already being deleted: {named}{more}; taintward explain \
-             pod/{pod} -n {space}{} shows what delays the first",
+            "{} that NoExecute taints would evict {} already being deleted: {}; taintward explain pod/{pod} -n \
+             {space}{} shows what delays the first",
+            messages::counted(self.deleted.len(), "pod"),
+            if self.deleted.len() == 1 { "is" } else { "are" },
+            enumerated(&self.deleted, NAMED_MAX),
             self.offline
         ))
     }
@@ -357,6 +351,7 @@ impl Printable for PendingList<'_> {
 mod tests {
     use super::*;
     use crate::active_controllers::LeaseHolder;
+    use crate::args::kube_args::ClusterOptions;
     use crate::described::{check, schema};
     use taintward_core::toleration_matching::NumericOperators;
 
@@ -365,7 +360,7 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
         let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
         let state = cluster_state::read(
-            &StateSource::Files(vec![file.into()], Box::default()),
+            StateSource::Files(&[file.into()], &ClusterOptions::default()),
             as_of,
             NumericOperators::Off,
         )

@@ -1,7 +1,6 @@
 //! Builds the list of pods that taints have evicted, according to events.
 
-use super::PendingError;
-use super::pending_args::PendingOptions;
+use super::{PendingArgs, PendingError};
 use crate::cluster_state::details::ObjectNames;
 use crate::cluster_state::related::{RelatedObjects, in_files, past_evictions};
 use crate::cluster_state::{ClusterReader, no_nodes};
@@ -15,7 +14,7 @@ use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
 
 /// Prints the list; returns whether all of it could be read.
-pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
+pub(super) fn run(options: &PendingArgs) -> Result<ExitCode, PendingError> {
     let (related, namespace) = read(options)?;
     let state = &related.state;
     say::errors(&state.gaps);
@@ -23,10 +22,10 @@ pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
     let mut evictions = PastEviction::all(&state.snapshot, &related.details.past_events);
     evictions.retain(|eviction| namespace.is_empty() || eviction.namespace() == namespace);
     let exit_code = if state.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-    if options.output.is_for_people() {
+    if options.state.output.is_for_people() {
         if io::stderr().is_terminal() {
             let context = messages::about(&state.from, state.snapshot.now());
-            messages::say_wrapped(&context, options.output.view());
+            messages::say_wrapped(&context, &options.state.output.view());
         }
         if evictions.is_empty() {
             let partly = if state.gaps.is_empty() { "" } else { "Partial result: " };
@@ -39,25 +38,25 @@ pub(super) fn run(options: &PendingOptions) -> Result<ExitCode, PendingError> {
         }
     }
     let all_namespaces = namespace.is_empty();
-    options.output.print(&PastEvictionList { related: &related, evictions, all_namespaces })?;
+    options.state.output.print(&PastEvictionList { related: &related, evictions, all_namespaces })?;
     Ok(exit_code)
 }
 
 /// The events and nodes, and the namespace of the list; all if it is empty.
-fn read(options: &PendingOptions) -> Result<(RelatedObjects, String), PendingError> {
-    if !options.files.is_empty() {
+fn read(options: &PendingArgs) -> Result<(RelatedObjects, String), PendingError> {
+    if !options.filename.is_empty() {
         let wanted = ObjectNames { past: true, ..ObjectNames::default() };
-        let related = in_files(&options.files, wanted, options.as_of, options.numeric);
+        let related = in_files(&options.filename, wanted, options.state.as_of, options.state.numeric());
         if related.state.snapshot.nodes().is_empty() {
             return Err(no_nodes(related.state).into());
         }
-        return Ok((related, options.cluster.named_namespace().to_owned()));
+        return Ok((related, options.state.cluster.named_namespace().to_owned()));
     }
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reader = ClusterReader::of(&options.cluster).await?;
-        let namespace = options.cluster.namespace(&reader.connected).to_owned();
-        Ok((past_evictions(&reader, &namespace, options.as_of).await, namespace))
+        let reader = ClusterReader::of(&options.state.cluster).await?;
+        let namespace = options.state.cluster.namespace(&reader.connected).to_owned();
+        Ok((past_evictions(&reader, &namespace, options.state.as_of).await, namespace))
     })
 }
 

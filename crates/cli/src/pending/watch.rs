@@ -2,17 +2,14 @@
 //!
 //! - Invariant: only the leases are polled.
 
-mod terminal_screen;
-mod tracker;
-
-pub(crate) use terminal_screen::{TerminalScreen, quit};
-pub(crate) use tracker::PendingTracker;
-
-use super::pending_args::PendingOptions;
+use super::deadline_watch::{DeadlineWatch, WatchProblem};
 use super::row_table::{event_table, table};
-use super::{PendingError, PendingRow, empty_list};
+use super::terminal_screen::{TerminalScreen, quit};
+use super::tracker::calendar;
+use super::{PendingArgs, PendingError, PendingRow, empty_list};
 use crate::active_controllers::ActiveControllers;
-use crate::cluster_state::{ClusterReader, ServerClock};
+use crate::cluster_change::ClusterChange;
+use crate::cluster_state::ClusterReader;
 use crate::messages::{paragraph, stamp};
 use crate::output::{API_VERSION, OutputFormat, PrintOptions};
 use crate::runtime::Runtime;
@@ -20,13 +17,9 @@ use serde_json::json;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
-use taintward_core::fact::NodeFact;
-use taintward_core::time::{Mono, Now};
+use taintward_core::time::Now;
 use taintward_kube::api::paged_list::{self, ListRequest};
-use taintward_kube::decode::{DecodedPod, WatchedObject};
-use taintward_kube::watch::{
-    MissingAccess, StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher,
-};
+use taintward_kube::watch::{MissingAccess, WatchScope};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
@@ -36,40 +29,30 @@ const TICK: Duration = Duration::from_secs(1);
 /// The interval between two reads of the leases of controllers that evict.
 const ENFORCERS_EVERY: Duration = Duration::from_secs(15);
 
-/// The maximum number of batches that wait.
-const BATCHES_WAITING: usize = 16;
-
-pub(super) fn run(options: &PendingOptions) -> Result<(), PendingError> {
+pub(super) fn run(options: &PendingArgs) -> Result<(), PendingError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
-        let reader = ClusterReader::of(&options.cluster).await?;
-        let clock = reader.clock.clone();
+        let reader = ClusterReader::of(&options.state.cluster).await?;
         let (sender, enforcers) = watch::channel(None);
         let looking = async {
             loop {
-                let found = ActiveControllers::of(&reader, clock.now().wall).await;
+                let found = ActiveControllers::of(&reader, reader.clock.now().wall).await;
                 sender.send_replace(Some(found));
                 tokio::time::sleep(ENFORCERS_EVERY).await;
             }
         };
-        let namespace = options.cluster.namespace(&reader.connected);
+        let namespace = options.state.cluster.namespace(&reader.connected);
         let scope = WatchScope {
             namespace: namespace.to_owned(),
-            labels: options.cluster.selector.clone(),
-            fields: options.cluster.fields.clone(),
+            labels: options.state.cluster.selector.clone(),
+            fields: options.state.cluster.fields.clone(),
         };
         understood(&reader, &scope).await?;
         tokio::select! {
-            done = PendingWatch::new(options, namespace, &clock, enforcers).run(&reader, scope) => done,
+            done = PendingWatch::new(options, &reader, scope, enforcers).run() => done,
             never = looking => never,
         }
     })
-}
-
-/// The watch of one kind.
-struct WatchInput<F> {
-    news: mpsc::Receiver<Vec<WatchEvent<F>>>,
-    health: watch::Receiver<StreamHealth>,
 }
 
 /// Checks that the server accepts the selectors, because a watch would retry without a limit.
@@ -88,17 +71,6 @@ async fn understood(reader: &ClusterReader<'_>, scope: &WatchScope) -> Result<()
     }
 }
 
-fn listen<F: WatchedObject>(reader: &ClusterReader<'_>, scope: WatchScope) -> WatchInput<F> {
-    let (out, news) = mpsc::channel(BATCHES_WAITING);
-    let (report, health) = watch::channel(StreamHealth::default());
-    let listener = Watcher::<F>::new(
-        reader.connected.streams.clone(),
-        WatchSettings { scope, ..WatchSettings::default() },
-    );
-    tokio::spawn(listener.run(out, report));
-    WatchInput { news, health }
-}
-
 /// The output of the list.
 enum WatchOutput {
     /// The alternate screen of a terminal.
@@ -111,11 +83,12 @@ enum WatchOutput {
 
 /// A list that is watched.
 struct PendingWatch<'a> {
-    tracker: PendingTracker,
-    clock: &'a ServerClock,
+    deadlines: DeadlineWatch<'a>,
+    reader: &'a ClusterReader<'a>,
     view: PrintOptions,
     form: &'a OutputFormat,
-    namespace: &'a str,
+    /// All if empty.
+    namespace: String,
     enforcers: watch::Receiver<Option<ActiveControllers>>,
     /// The last remarks about the streams, and about the controllers that evict.
     remarks: [Option<String>; 2],
@@ -123,70 +96,58 @@ struct PendingWatch<'a> {
 
 impl<'a> PendingWatch<'a> {
     fn new(
-        options: &'a PendingOptions,
-        namespace: &'a str,
-        clock: &'a ServerClock,
+        options: &'a PendingArgs,
+        reader: &'a ClusterReader<'a>,
+        scope: WatchScope,
         enforcers: watch::Receiver<Option<ActiveControllers>>,
     ) -> Self {
+        let (client, numeric) = (&reader.connected.streams, options.state.numeric());
+        let namespace = scope.namespace.clone();
         Self {
-            tracker: PendingTracker::new(options.numeric, namespace),
-            clock,
-            view: options.output.view().clone(),
-            form: options.output.form(),
+            deadlines: DeadlineWatch::new(client, scope, numeric, TICK, Box::new(move || reader.clock.now())),
+            reader,
+            view: options.state.output.view(),
+            form: &options.state.output.output,
             namespace,
             enforcers,
             remarks: [None, None],
         }
     }
 
-    async fn run(mut self, reader: &ClusterReader<'_>, scope: WatchScope) -> Result<(), PendingError> {
+    async fn run(mut self) -> Result<(), PendingError> {
         let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        let (mut nodes, mut pods) =
-            (listen::<NodeFact>(reader, WatchScope::default()), listen::<DecodedPod>(reader, scope));
         let mut out = self.out()?;
         let mut quit = match &out {
             WatchOutput::Screen(_) => quit(),
             WatchOutput::Lines { .. } | WatchOutput::Objects => mpsc::channel(1).1,
         };
         let on_screen = matches!(out, WatchOutput::Screen(_));
-        let mut tick = tokio::time::interval(TICK);
         loop {
-            tokio::select! {
+            let changes = tokio::select! {
                 _ = interrupt.recv() => return Ok(()),
                 _ = end.recv() => return Ok(()),
                 Some(()) = quit.recv(), if on_screen => return Ok(()),
-                Some(batch) = nodes.news.recv() => self.tracker.nodes(batch, self.clock.now()),
-                Some(batch) = pods.news.recv() => self.tracker.pods(batch, self.clock.now()),
-                Ok(()) = nodes.health.changed() => {}
-                Ok(()) = pods.health.changed() => {}
-                Ok(()) = self.enforcers.changed() => {}
-                _ = tick.tick() => {}
-            }
-            // All available batches are handled before the output.
-            while let Ok(batch) = nodes.news.try_recv() {
-                self.tracker.nodes(batch, self.clock.now());
-            }
-            while let Ok(batch) = pods.news.try_recv() {
-                self.tracker.pods(batch, self.clock.now());
-            }
-            let trouble = [trouble(&nodes.health), trouble(&pods.health)].into_iter().flatten().next();
-            if let Some(WatchProblem::Forbidden(MissingAccess { verb, resource, .. })) = trouble {
-                let place = reader.connected.where_from.clone();
-                let what = match (resource, self.namespace) {
-                    ("pods", "") => "pods in all namespaces".to_owned(),
-                    ("pods", namespace) => format!("pods in namespace {namespace}"),
-                    _ => resource.to_owned(),
-                };
-                return Err(PendingError::Forbidden { place, verb, resource, what });
-            }
-            let trouble = match trouble {
-                Some(WatchProblem::Interrupted(why)) => Some(format!("the list may be old: {why}")),
-                _ => None,
+                Ok(()) = self.enforcers.changed() => Vec::new(),
+                changes = self.deadlines.next() => changes,
             };
-            if self.show(&mut out, trouble)?.is_gone() {
+            let trouble = match self.deadlines.problem() {
+                Some(WatchProblem::Forbidden(missing)) => return Err(self.forbidden(missing)),
+                Some(WatchProblem::Interrupted(why)) => Some(format!("the list may be old: {why}")),
+                None => None,
+            };
+            if self.show(&mut out, &changes, trouble)?.is_gone() {
                 return Ok(());
             }
         }
+    }
+
+    fn forbidden(&self, MissingAccess { verb, resource, .. }: MissingAccess) -> PendingError {
+        let what = match (resource, self.namespace.as_str()) {
+            ("pods", "") => "pods in all namespaces".to_owned(),
+            ("pods", namespace) => format!("pods in namespace {namespace}"),
+            _ => resource.to_owned(),
+        };
+        PendingError::Forbidden { place: self.reader.place(), verb, resource, what }
     }
 
     fn out(&self) -> io::Result<WatchOutput> {
@@ -197,21 +158,21 @@ impl<'a> PendingWatch<'a> {
         })
     }
 
-    fn show(&mut self, out: &mut WatchOutput, trouble: Option<String>) -> Result<ReaderState, PendingError> {
-        let now = self.clock.now();
+    fn show(
+        &mut self,
+        out: &mut WatchOutput,
+        changes: &[(ClusterChange, PendingRow)],
+        trouble: Option<String>,
+    ) -> Result<ReaderState, PendingError> {
+        let now = calendar(self.deadlines.now());
         let remark = self.enforcers.borrow().as_ref().and_then(ActiveControllers::remark);
-        match out {
-            WatchOutput::Screen(screen) => {
-                let picture = self.picture(now, trouble, remark);
-                return Ok(ReaderState::of(screen.draw(&picture))?);
-            }
-            WatchOutput::Lines { .. } | WatchOutput::Objects => self.say([trouble, remark]),
+        if let WatchOutput::Screen(screen) = out {
+            let notes = trouble.into_iter().chain(remark);
+            let rows = self.deadlines.rows();
+            let picture = live_list(notes, rows.as_deref(), &self.namespace, now, &self.view);
+            return Ok(ReaderState::of(screen.draw(&picture))?);
         }
-        if !self.tracker.is_synced() {
-            return Ok(ReaderState::There);
-        }
-        let changes = self.tracker.changes(now);
-        let now = calendar(now);
+        self.say([trouble, remark]);
         let text: String = match out {
             WatchOutput::Lines { titled } if !changes.is_empty() => {
                 let mut view = self.view.clone();
@@ -244,16 +205,6 @@ impl<'a> PendingWatch<'a> {
             }
             *last = now;
         }
-    }
-
-    /// The text on a terminal.
-    fn picture(&mut self, now: Now, trouble: Option<String>, remark: Option<String>) -> String {
-        let notes = trouble.into_iter().chain(remark);
-        if !self.tracker.is_synced() {
-            return live_list(notes, None, self.namespace, now, &self.view);
-        }
-        self.tracker.changes(now);
-        live_list(notes, Some(&self.tracker.rows()), self.namespace, calendar(now), &self.view)
     }
 }
 
@@ -301,24 +252,4 @@ impl ReaderState {
     fn is_gone(self) -> bool {
         self == Self::Gone
     }
-}
-
-/// Why a watch does not deliver events.
-enum WatchProblem {
-    Forbidden(MissingAccess),
-    Interrupted(String),
-}
-
-fn trouble(health: &watch::Receiver<StreamHealth>) -> Option<WatchProblem> {
-    let health = health.borrow();
-    match (health.missing, &health.phase) {
-        (Some(missing), _) => Some(WatchProblem::Forbidden(missing)),
-        (None, StreamPhase::Waiting { why, .. }) => Some(WatchProblem::Interrupted(why.clone())),
-        (None, _) => None,
-    }
-}
-
-/// The same time with the wall clock instead of the monotonic one, for comparison with rows.
-const fn calendar(now: Now) -> Now {
-    Now::exact(Mono::from_micros(now.wall.as_micros()), now.wall)
 }

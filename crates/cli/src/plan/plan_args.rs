@@ -1,10 +1,8 @@
 //! Defines the flags of `taintward plan`.
 
 use super::node_edits::{NodeEdit, NodeFailure, NodeSet};
-use crate::args::cluster_state::{ClusterStateArgs, ClusterStateOptions, EXPECTED};
-use crate::args::kube_args::ClusterOptions;
+use crate::args::cluster_state::{ClusterStateArgs, EXPECTED};
 use crate::completion_kind::CompletionKind;
-use crate::output::{OutputError, OutputOptions};
 use clap::{ArgAction, Args};
 use jiff::Timestamp;
 use std::path::PathBuf;
@@ -12,7 +10,6 @@ use std::time::Duration;
 use taintward_core::node_lifecycle::{InvalidFlag, NodeLifecycleConfig, NodeLifecycleFlags};
 use taintward_core::taint_edit::{self, TaintEdit};
 use taintward_core::time::Span;
-use taintward_core::toleration_matching::NumericOperators;
 
 // A taint concerns the pods of all namespaces, so all pods count unless flags select some.
 #[derive(Debug, Args)]
@@ -53,13 +50,13 @@ pub(crate) struct PlanArgs {
     /// input; may be repeated. If the state comes from elsewhere, a file that contains only nodes is a change of these
     /// nodes. The default is the current cluster
     #[arg(short, long, value_name = "FILE|FOLDER|-")]
-    filename: Vec<PathBuf>,
+    pub(crate) filename: Vec<PathBuf>,
     /// A file of changed nodes; the plan uses only their spec.taints and spec.unschedulable
     #[arg(long, value_name = "FILE")]
-    change: Vec<PathBuf>,
+    pub(crate) change: Vec<PathBuf>,
     /// Shows the state at this time: +10m, or a time such as 2026-11-21T14:00:00Z
     #[arg(long, value_name = "MOMENT", value_parser = moment, allow_hyphen_values = true)]
-    at: Option<PlanMoment>,
+    pub(crate) at: Option<PlanMoment>,
     /// How long a node may be silent before node lifecycle taints it
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = crate::args::duration::positive)]
     node_monitor_grace_period: Duration,
@@ -75,40 +72,18 @@ pub(crate) struct PlanArgs {
         default_value = "evicted",
         hide_possible_values = true
     )]
-    fail_on: Vec<PlanFailOn>,
+    pub(crate) fail_on: Vec<PlanFailOn>,
     /// Maximum number of rows of each table; 0 shows all. The default is 100 on a terminal, and all rows elsewhere
     #[arg(long, value_name = "ROWS")]
-    limit: Option<usize>,
-    #[command(flatten)]
-    state: ClusterStateArgs,
-}
-
-/// What to plan, and from which source.
-#[derive(Debug)]
-pub(crate) struct PlanOptions {
-    pub(crate) files: Vec<PathBuf>,
-    /// Files with desired nodes, whatever else they contain.
-    pub(crate) change_files: Vec<PathBuf>,
-    pub(crate) cluster: ClusterOptions,
-    /// The outcomes that make the exit code 2.
-    pub(crate) fail_on: Vec<PlanFailOn>,
-    pub(crate) edits: Vec<NodeEdit>,
-    pub(crate) at: PlanMoment,
-    /// The time to evaluate at; the present by default.
-    pub(crate) as_of: Option<Timestamp>,
-    pub(crate) numeric: NumericOperators,
-    pub(crate) health: NodeLifecycleConfig,
-    /// The largest number of rows of a table, 0 for all; `None`: the default of the output.
     pub(crate) limit: Option<usize>,
-    pub(crate) output: OutputOptions,
+    #[command(flatten)]
+    pub(crate) state: ClusterStateArgs,
 }
 
 /// The time up to which leaving pods count as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PlanMoment {
-    /// Now; the output also contains pods that are evicted later.
-    Now,
-    /// This much later.
+    /// This much later than the moment of the plan.
     In(Span),
     /// This time.
     Moment(Timestamp),
@@ -140,8 +115,6 @@ pub(crate) enum PlanArgsError {
     Limit,
     #[error(transparent)]
     Flag(#[from] InvalidFlag),
-    #[error(transparent)]
-    Output(#[from] OutputError),
 }
 
 /// Parses `+10m`, or a time with its zone.
@@ -180,7 +153,8 @@ fn read(taint: &str, removes: bool) -> Result<TaintEdit, String> {
 }
 
 impl PlanArgs {
-    pub(crate) fn resolve(self) -> Result<PlanOptions, PlanArgsError> {
+    /// Checks the flags against each other.
+    pub(crate) fn check(&self) -> Result<(), PlanArgsError> {
         if let Some(word) = self.words.first() {
             let is_taint = |word: &&String| word.contains([':', '=']);
             let of = |word: Option<&String>, else_: &str| word.map_or_else(|| else_.to_owned(), Clone::clone);
@@ -189,35 +163,33 @@ impl PlanArgs {
             let taint = of(self.words.iter().find(is_taint), "dedicated=db:NoExecute");
             return Err(PlanArgsError::Words { word: word.clone(), nodes: of(nodes, "n1"), taint });
         }
-        let mut all = edits("--taint", &self.taint, false)?;
-        all.extend(edits("--untaint", &self.untaint, true)?);
-        let cordon = |cordoned| move |nodes| NodeEdit::Cordon { nodes, cordoned };
-        all.extend(self.cordon.into_iter().map(cordon(true)));
-        all.extend(self.uncordon.into_iter().map(cordon(false)));
-        all.extend(self.drain.into_iter().map(NodeEdit::Drain));
-        all.extend(self.node_dead.into_iter().map(|nodes| NodeEdit::Silence(NodeFailure::Nodes(nodes))));
-        all.extend(self.zone_dead.into_iter().map(|zone| NodeEdit::Silence(NodeFailure::Zone(zone))));
-        let grace = i64::try_from(self.node_monitor_grace_period.as_micros()).unwrap_or(i64::MAX);
-        let health = NodeLifecycleConfig::new(&NodeLifecycleFlags {
-            monitor_grace_micros: grace,
-            ..NodeLifecycleFlags::default()
-        })?;
-        let ClusterStateOptions { as_of, numeric, output, cluster } = self.state.resolve()?;
-        if self.limit.is_some() && !output.is_for_people() {
+        self.edits()?;
+        self.node_lifecycle()?;
+        if self.limit.is_some() && !self.state.output.is_for_people() {
             return Err(PlanArgsError::Limit);
         }
-        Ok(PlanOptions {
-            limit: self.limit,
-            files: self.filename,
-            change_files: self.change,
-            cluster,
-            fail_on: self.fail_on,
-            edits: all,
-            at: self.at.unwrap_or(PlanMoment::Now),
-            as_of,
-            numeric,
-            health,
-            output,
+        Ok(())
+    }
+
+    /// The edits that the flags describe.
+    pub(crate) fn edits(&self) -> Result<Vec<NodeEdit>, PlanArgsError> {
+        let mut all = edits("--taint", &self.taint, false)?;
+        all.extend(edits("--untaint", &self.untaint, true)?);
+        let cordon = |cordoned| move |nodes: &NodeSet| NodeEdit::Cordon { nodes: nodes.clone(), cordoned };
+        all.extend(self.cordon.iter().map(cordon(true)));
+        all.extend(self.uncordon.iter().map(cordon(false)));
+        all.extend(self.drain.iter().cloned().map(NodeEdit::Drain));
+        all.extend(self.node_dead.iter().cloned().map(NodeFailure::Nodes).map(NodeEdit::Silence));
+        all.extend(self.zone_dead.iter().cloned().map(NodeFailure::Zone).map(NodeEdit::Silence));
+        Ok(all)
+    }
+
+    /// The settings of node lifecycle.
+    pub(crate) fn node_lifecycle(&self) -> Result<NodeLifecycleConfig, InvalidFlag> {
+        let grace = i64::try_from(self.node_monitor_grace_period.as_micros()).unwrap_or(i64::MAX);
+        NodeLifecycleConfig::new(&NodeLifecycleFlags {
+            monitor_grace_micros: grace,
+            ..NodeLifecycleFlags::default()
         })
     }
 }

@@ -1,24 +1,11 @@
 //! Defines the flags of node-lifecycle-controller: upstream's names and defaults (NL-2), and two flags of Taintward.
 
-use super::rate::rate;
+use super::rate;
 use super::run_args_error::RunArgsError;
 use crate::args::{bool_flag, duration};
 use clap::Args;
 use std::time::Duration;
 use taintward_core::node_lifecycle;
-
-/// The ids of the flags that only node lifecycle uses.
-pub(super) const NODE_HEALTH_IDS: [(&str, &str); 9] = [
-    ("node_monitor_period", "--node-monitor-period"),
-    ("node_monitor_grace_period", "--node-monitor-grace-period"),
-    ("node_startup_grace_period", "--node-startup-grace-period"),
-    ("node_eviction_rate", "--node-eviction-rate"),
-    ("secondary_node_eviction_rate", "--secondary-node-eviction-rate"),
-    ("unhealthy_zone_threshold", "--unhealthy-zone-threshold"),
-    ("large_cluster_size_threshold", "--large-cluster-size-threshold"),
-    ("hold_countdowns", "--hold-countdowns"),
-    ("lift_taints_together", "--lift-taints-together"),
-];
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Node health (node-lifecycle-controller)")]

@@ -1,22 +1,20 @@
 //! Defines the flags of `taintward run`, in the order in which `--help` shows them, and checks them against each other
 //! (M10, TE-3).
 
-use super::backfill_args::{BACKFILL_IDS, BackfillArgs};
 use super::election_args::ElectionArgs;
-use super::flag_notice::FlagNotice;
-use super::guard_args::{GUARD_IDS, GuardArgs};
-use super::hold_args::{HOLD_IDS, HoldArgs};
-use super::node_health_args::{NODE_HEALTH_IDS, NodeHealthArgs};
-use super::rate::rate;
+use super::node_health_args::NodeHealthArgs;
 use super::run_args_error::RunArgsError;
 use super::serving_args::ServingArgs;
+use super::toleration_seconds_args::{BackfillArgs, GuardArgs, HoldArgs};
+use super::{FlagNotice, rate};
+use crate::args::choice::choice;
 use crate::args::controllers::{self, ControllerEntry};
 use crate::args::feature_gates::{self, FeatureGate, GateSetting, value};
 use crate::args::logging::LoggingArgs;
-use crate::args::write_mode::ModeArg;
+use crate::args::parsed_as::parsed_as;
 use crate::args::{bool_flag, duration, object_names};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, ValueEnum};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use std::path::PathBuf;
 use std::time::Duration;
 use taintward_controller::logging::LogSettings;
@@ -29,7 +27,10 @@ const RELIST_SHORTEST: Duration = Duration::from_secs(30);
 
 /// All flags.
 #[derive(Debug, Args)]
-pub(crate) struct RunArgs {
+struct RunArgs {
+    // The first field, because the parser of each field takes its flags away.
+    #[command(flatten)]
+    explicit: ExplicitFlags,
     #[command(flatten)]
     cluster: ClusterArgs,
     #[command(flatten)]
@@ -82,9 +83,10 @@ struct ClusterArgs {
 struct BehaviourArgs {
     /// enforce evicts; observe only watches, predicts, meters and logs, and writes nothing. Without this flag, a process
     /// that you start on a terminal outside of a cluster asks before it enforces; without a terminal, it does not ask
-    #[arg(long, value_name = "MODE", value_enum, default_value = "enforce")]
+    #[arg(long, value_name = "MODE", default_value = "enforce")]
+    #[arg(value_parser = choice([("enforce", WriteMode::Enforce), ("observe", WriteMode::Observe)]))]
     #[arg(env = "TAINTWARD_MODE", hide_env = true)]
-    mode: ModeArg,
+    mode: WriteMode,
     /// Which controllers run: '*', 'name', '-name'. '*' means taint-eviction-controller, which evicts pods; all others
     /// must be named. node-lifecycle-controller taints nodes because of their conditions and their silence; start
     /// kube-controller-manager without its own controller of this name. dedicated-pool-controller maintains taints and
@@ -104,9 +106,10 @@ struct BehaviourArgs {
     exempt_namespaces: Vec<String>,
     /// Which pods get the DisruptionTarget condition before they are deleted: always (every pod), jobs (pods of a Job;
     /// the others are deleted with one request instead of two), never
-    #[arg(long, value_name = "WHICH", value_enum, default_value = "always")]
+    #[arg(long, value_name = "WHICH", default_value = "always")]
+    #[arg(value_parser = choice([("always", Marking::Always), ("jobs", Marking::Jobs), ("never", Marking::Never)]))]
     #[arg(env = "TAINTWARD_DISRUPTION_CONDITION", hide_env = true)]
-    disruption_condition: DisruptionConditionArg,
+    disruption_condition: Marking,
     /// Writes timeAdded to NoExecute taints that appear without one, so that a restart finds the exact start. Without
     /// this flag Taintward never writes to nodes
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
@@ -134,13 +137,6 @@ struct DeprecatedArgs {
     pod_eviction_timeout: Option<Duration>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum DisruptionConditionArg {
-    Always,
-    Jobs,
-    Never,
-}
-
 /// How to run the controller.
 #[derive(Debug)]
 pub(crate) struct RunOptions {
@@ -152,41 +148,44 @@ pub(crate) struct RunOptions {
 }
 
 /// Which options were given by flag or environment variable.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug)]
 struct ExplicitFlags {
     mode: bool,
     disruption_condition: bool,
     /// The first flag that only node lifecycle uses.
-    node_health: Option<&'static str>,
+    node_health: Option<String>,
     /// The first flag that only holds use.
-    holds: Option<&'static str>,
+    holds: Option<String>,
     /// The first flag that only backfill uses.
-    backfill: Option<&'static str>,
+    backfill: Option<String>,
     /// The first flag that only the guard uses.
-    guard: Option<&'static str>,
+    guard: Option<String>,
 }
 
-impl RunArgs {
-    /// Validates the flags together; `matches` distinguishes given values from defaults.
-    pub(crate) fn resolve(self, matches: Option<&ArgMatches>) -> Result<RunOptions, RunArgsError> {
-        let explicit = matches.map(ExplicitFlags::of).unwrap_or_default();
+parsed_as!(RunOptions, RunArgs);
+
+impl TryFrom<RunArgs> for RunOptions {
+    type Error = RunArgsError;
+
+    /// Validates the flags together.
+    fn try_from(args: RunArgs) -> Result<Self, RunArgsError> {
         let mut notices = Vec::new();
-        let controllers = enabled_controllers(&self, explicit, &mut notices)?;
-        let mode = mode(&self, explicit, &mut notices)?;
-        let marking = marking(&self, explicit, &mut notices);
-        old_gates(&self, &mut notices);
-        old_flags(&self.old, &mut notices);
-        let stamp_taints = self.behaviour.stamp_taints && mode == WriteMode::Enforce;
-        if self.behaviour.stamp_taints && !stamp_taints {
+        let controllers = enabled_controllers(&args, &mut notices)?;
+        let mode = mode(&args, &mut notices)?;
+        let marking = marking(&args, &mut notices);
+        old_gates(&args, &mut notices);
+        old_flags(&args.old, &mut notices);
+        let stamp_taints = args.behaviour.stamp_taints && mode == WriteMode::Enforce;
+        if args.behaviour.stamp_taints && !stamp_taints {
             notices.push(FlagNotice {
-                flag: "--stamp-taints",
+                flag: "--stamp-taints".into(),
                 text: "has no effect in observe mode, which writes nothing".into(),
             });
         }
-        let election = self.election.resolve()?.filter(|_| mode == WriteMode::Enforce);
-        let cluster = self.cluster.resolve()?;
-        let serving = self.serving.resolve(&mut notices)?;
-        let gates = &self.behaviour.feature_gates;
+        let election = args.election.resolve()?.filter(|_| mode == WriteMode::Enforce);
+        let cluster = args.cluster.resolve()?;
+        let serving = args.serving.resolve(&mut notices)?;
+        let gates = &args.behaviour.feature_gates;
         let settings = ControllerSettings {
             cluster,
             controllers,
@@ -194,13 +193,13 @@ impl RunArgs {
             marking,
             stamp_taints,
             numeric_operators: value(gates, FeatureGate::ComparisonOperators).unwrap_or(false),
-            exempt_namespaces: self.behaviour.exempt_namespaces,
+            exempt_namespaces: args.behaviour.exempt_namespaces,
             election,
             serving,
             seed: None,
         };
-        let asks = mode == WriteMode::Enforce && !explicit.mode;
-        Ok(RunOptions { settings, logging: self.logging.resolve(), notices, asks })
+        let asks = mode == WriteMode::Enforce && !args.explicit.mode;
+        Ok(Self { settings, logging: args.logging.resolve(), notices, asks })
     }
 }
 
@@ -224,28 +223,48 @@ fn relist_every(interval: Duration) -> Result<Option<Duration>, RunArgsError> {
     }
 }
 
-impl ExplicitFlags {
-    fn of(run: &ArgMatches) -> Self {
-        let is_given = |id: &str| {
-            matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable))
-        };
-        let first_of =
-            |ids: &[(&str, &'static str)]| ids.iter().find(|(id, _)| is_given(id)).map(|(_, flag)| *flag);
-        Self {
-            mode: is_given("mode"),
-            disruption_condition: is_given("disruption_condition"),
-            node_health: first_of(&NODE_HEALTH_IDS),
-            holds: first_of(&HOLD_IDS),
-            backfill: first_of(&BACKFILL_IDS),
-            guard: first_of(&GUARD_IDS),
-        }
+impl Args for ExplicitFlags {
+    fn augment_args(command: Command) -> Command {
+        command
     }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+impl FromArgMatches for ExplicitFlags {
+    fn from_arg_matches(run: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self {
+            mode: is_given(run, "mode"),
+            disruption_condition: is_given(run, "disruption_condition"),
+            node_health: first_given::<NodeHealthArgs>(run),
+            holds: first_given::<HoldArgs>(run),
+            backfill: first_given::<BackfillArgs>(run),
+            guard: first_given::<GuardArgs>(run),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, run: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(run)?;
+        Ok(())
+    }
+}
+
+fn is_given(run: &ArgMatches, id: &str) -> bool {
+    matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable))
+}
+
+/// The first flag of a group that was given.
+fn first_given<A: Args>(run: &ArgMatches) -> Option<String> {
+    let group = A::augment_args(Command::new("group"));
+    let given = group.get_arguments().find(|arg| is_given(run, arg.get_id().as_str()))?;
+    given.get_long().map(|long| format!("--{long}"))
 }
 
 /// Which controllers run, and the settings of node lifecycle, which are validated even if it does not run.
 fn enabled_controllers(
     args: &RunArgs,
-    explicit: ExplicitFlags,
     notices: &mut Vec<FlagNotice>,
 ) -> Result<EnabledControllers, RunArgsError> {
     let is_on = |name| controllers::is_on(&args.behaviour.controllers, name);
@@ -271,14 +290,14 @@ fn enabled_controllers(
         return Err(RunArgsError::NothingToRun);
     }
     for (flag, is_on, controller) in [
-        (explicit.node_health, node_lifecycle, controllers::NODE_LIFECYCLE),
-        (explicit.holds, toleration_hold, controllers::TOLERATION_HOLD),
-        (explicit.backfill, toleration_backfill, controllers::TOLERATION_BACKFILL),
-        (explicit.guard, toleration_guard, controllers::TOLERATION_GUARD),
+        (&args.explicit.node_health, node_lifecycle, controllers::NODE_LIFECYCLE),
+        (&args.explicit.holds, toleration_hold, controllers::TOLERATION_HOLD),
+        (&args.explicit.backfill, toleration_backfill, controllers::TOLERATION_BACKFILL),
+        (&args.explicit.guard, toleration_guard, controllers::TOLERATION_GUARD),
     ] {
-        if let Some(flag) = flag.filter(|_| !is_on) {
+        if let Some(flag) = flag.as_ref().filter(|_| !is_on) {
             let text = format!("has no effect: {controller} does not run; name it in --controllers");
-            notices.push(FlagNotice { flag, text });
+            notices.push(FlagNotice { flag: flag.clone().into(), text });
         }
     }
     Ok(EnabledControllers {
@@ -292,48 +311,37 @@ fn enabled_controllers(
 }
 
 /// The mode. Two older flags say "do not evict" (M10): they apply unless a present flag says the opposite.
-fn mode(
-    args: &RunArgs,
-    explicit: ExplicitFlags,
-    notices: &mut Vec<FlagNotice>,
-) -> Result<WriteMode, RunArgsError> {
+fn mode(args: &RunArgs, notices: &mut Vec<FlagNotice>) -> Result<WriteMode, RunArgsError> {
     let gate = value(&args.behaviour.feature_gates, FeatureGate::TaintBasedEvictions);
     let old = [
         ("--enable-taint-manager", args.old.enable_taint_manager),
         ("--feature-gates=TaintBasedEvictions", gate),
     ];
-    let mut mode = match args.behaviour.mode {
-        ModeArg::Enforce => WriteMode::Enforce,
-        ModeArg::Observe => WriteMode::Observe,
-    };
+    let mut mode = args.behaviour.mode;
     for (old, _) in old.into_iter().filter(|(_, value)| *value == Some(false)) {
-        if explicit.mode && args.behaviour.mode == ModeArg::Enforce {
+        if args.explicit.mode && args.behaviour.mode == WriteMode::Enforce {
             return Err(RunArgsError::Contradiction { old });
         }
         mode = WriteMode::Observe;
         let text = "deprecated; false switches evictions off, so that Taintward runs as with --mode=observe; use --mode=observe \
              instead";
-        notices.push(FlagNotice { flag: old, text: text.into() });
+        notices.push(FlagNotice { flag: old.into(), text: text.into() });
     }
     Ok(mode)
 }
 
 /// Which pods are marked. The gate of older releases disables the condition unless a present flag enables it.
-fn marking(args: &RunArgs, explicit: ExplicitFlags, notices: &mut Vec<FlagNotice>) -> Marking {
-    let chosen = match args.behaviour.disruption_condition {
-        DisruptionConditionArg::Always => Marking::Always,
-        DisruptionConditionArg::Jobs => Marking::Jobs,
-        DisruptionConditionArg::Never => Marking::Never,
-    };
+fn marking(args: &RunArgs, notices: &mut Vec<FlagNotice>) -> Marking {
+    let chosen = args.behaviour.disruption_condition;
     let Some(on) = value(&args.behaviour.feature_gates, FeatureGate::PodDisruptionConditions) else {
         return chosen;
     };
-    let (marking, text) = match (on, explicit.disruption_condition) {
+    let (marking, text) = match (on, args.explicit.disruption_condition) {
         (_, true) => (chosen, "deprecated and without effect together with --disruption-condition; omit it"),
         (true, false) => (chosen, "deprecated; always on since Kubernetes 1.31; omit it"),
         (false, false) => (Marking::Never, "deprecated; use --disruption-condition=never instead"),
     };
-    notices.push(FlagNotice { flag: "--feature-gates=PodDisruptionConditions", text: text.into() });
+    notices.push(FlagNotice { flag: "--feature-gates=PodDisruptionConditions".into(), text: text.into() });
     marking
 }
 
@@ -342,29 +350,29 @@ fn old_gates(args: &RunArgs, notices: &mut Vec<FlagNotice>) {
     let gates = &args.behaviour.feature_gates;
     if value(gates, FeatureGate::TaintBasedEvictions) == Some(true) {
         let text = "deprecated; NoExecute taints always evict since Kubernetes 1.18; omit it";
-        notices.push(FlagNotice { flag: "--feature-gates=TaintBasedEvictions", text: text.into() });
+        notices.push(FlagNotice { flag: "--feature-gates=TaintBasedEvictions".into(), text: text.into() });
     }
     if value(gates, FeatureGate::TaintNodesByCondition).is_some() {
         let text = "deprecated and without effect: the node lifecycle controller adds the taints for node conditions; \
                     omit it";
-        notices.push(FlagNotice { flag: "--feature-gates=TaintNodesByCondition", text: text.into() });
+        notices.push(FlagNotice { flag: "--feature-gates=TaintNodesByCondition".into(), text: text.into() });
     }
     if value(gates, FeatureGate::SeparateTaintEviction) == Some(false) {
         let text = format!(
             "deprecated and without effect: taint eviction is always a separate controller in Taintward; {ORIGINAL_OFF}"
         );
-        notices.push(FlagNotice { flag: "--feature-gates=SeparateTaintEvictionController", text });
+        notices.push(FlagNotice { flag: "--feature-gates=SeparateTaintEvictionController".into(), text });
     }
 }
 
 fn old_flags(old: &DeprecatedArgs, notices: &mut Vec<FlagNotice>) {
     if old.enable_taint_manager == Some(true) {
         let text = "deprecated; taints evict unless --mode=observe is set; omit it";
-        notices.push(FlagNotice { flag: "--enable-taint-manager", text: text.into() });
+        notices.push(FlagNotice { flag: "--enable-taint-manager".into(), text: text.into() });
     }
     if old.pod_eviction_timeout.is_some() {
         let text = "deprecated and without effect: tolerationSeconds of a pod's tolerations determine how long it stays \
                     (kube-apiserver adds 300 s for not-ready and unreachable by default); omit it";
-        notices.push(FlagNotice { flag: "--pod-eviction-timeout", text: text.into() });
+        notices.push(FlagNotice { flag: "--pod-eviction-timeout".into(), text: text.into() });
     }
 }

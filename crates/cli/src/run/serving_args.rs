@@ -1,14 +1,19 @@
 //! Defines the flags of `taintward run` about metrics and health, and checks them against each other.
 
-use super::flag_notice::FlagNotice;
+use super::FlagNotice;
 use super::run_args_error::RunArgsError;
-use clap::{Args, ValueEnum};
+use crate::args::choice::choice;
+use clap::Args;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use taintward_controller::settings::{
     MetricsReadersSetting, SecureServing, ServingCertificate, ServingSettings,
 };
+
+/// The values of `--metrics-authentication`.
+const READERS: [(&str, MetricsReadersSetting); 2] =
+    [("none", MetricsReadersSetting::Anyone), ("delegated", MetricsReadersSetting::Delegated)];
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Metrics and health")]
@@ -27,9 +32,9 @@ pub(super) struct ServingArgs {
     secure_port: u16,
     /// Authorization for /metrics: none serves every client; delegated asks the API server whether the client's bearer
     /// token may get /metrics, and serves metrics on --secure-port only. Health endpoints need no authorization
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    #[arg(long, value_name = "HOW", default_value = "none", value_parser = choice(READERS))]
     #[arg(env = "TAINTWARD_METRICS_AUTHENTICATION", hide_env = true)]
-    metrics_authentication: MetricsAuthentication,
+    metrics_authentication: MetricsReadersSetting,
     /// The certificate for HTTPS, PEM, with its intermediates. Taintward reloads renewed files. Without this flag, it creates
     /// a certificate at its start
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
@@ -39,13 +44,6 @@ pub(super) struct ServingArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     #[arg(env = "TAINTWARD_TLS_PRIVATE_KEY_FILE", hide_env = true)]
     tls_private_key_file: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum MetricsAuthentication {
-    #[default]
-    None,
-    Delegated,
 }
 
 impl ServingArgs {
@@ -64,20 +62,17 @@ impl ServingArgs {
         if secure_port.is_none() && certificate != ServingCertificate::SelfSigned {
             return Err(RunArgsError::IdleCertificate);
         }
-        let readers = match self.metrics_authentication {
-            MetricsAuthentication::None => MetricsReadersSetting::Anyone,
-            MetricsAuthentication::Delegated if secure_port.is_none() => {
-                return Err(RunArgsError::TokensInClear);
-            }
-            MetricsAuthentication::Delegated => MetricsReadersSetting::Delegated,
-        };
+        let readers = self.metrics_authentication;
+        if readers == MetricsReadersSetting::Delegated && secure_port.is_none() {
+            return Err(RunArgsError::TokensInClear);
+        }
         if !self.bind_address.is_loopback() && (metrics_port.is_some() || secure_port.is_some()) {
             let what = if readers == MetricsReadersSetting::Anyone { "metrics and health" } else { "health" };
             let text = format!(
                 "every client that can connect to {} can read {what}; limit the clients with a NetworkPolicy",
                 self.bind_address
             );
-            notices.push(FlagNotice { flag: "--bind-address", text });
+            notices.push(FlagNotice { flag: "--bind-address".into(), text });
         }
         let secure = secure_port.map(|port| SecureServing { port, certificate, readers });
         Ok(ServingSettings { bind_address: self.bind_address, metrics_port, secure })

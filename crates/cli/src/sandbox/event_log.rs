@@ -1,10 +1,10 @@
 //! Describes the changes of the sandbox that matter to users, a line each.
 
-use super::deadline_watch::DeadlineWatch;
+use super::deadline_watch;
 use crate::board::NodeChange;
 use crate::cluster_change::ClusterChange;
 use crate::output::harmless;
-use crate::pending::PendingRow;
+use crate::pending::{DeadlineWatch, PendingRow};
 use fakekube::resource::{ResourceId, known};
 use fakekube::store::{ChangeKind, StoreEvent, StoredObject};
 use serde::Deserialize;
@@ -20,7 +20,7 @@ const WAITING_MAX: usize = 10_000;
 /// The changes of a sandbox from now on.
 pub(crate) struct EventLog {
     changes: mpsc::Receiver<String>,
-    pub(crate) deadlines: DeadlineWatch,
+    deadlines: DeadlineWatch<'static>,
 }
 
 impl EventLog {
@@ -32,7 +32,7 @@ impl EventLog {
                 words(number, event).into_iter().for_each(|line| _ = out.try_send(line));
             }
         }));
-        Self { changes, deadlines: DeadlineWatch::new(world.server()) }
+        Self { changes, deadlines: deadline_watch(world.server()) }
     }
 
     /// Waits for the next lines, if there are any.

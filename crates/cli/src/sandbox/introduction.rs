@@ -27,10 +27,10 @@ pub(crate) fn lines(options: &SandboxOptions, server: &ApiServer, at: SandboxAdd
     let nodes: Vec<_> =
         nodes.into_iter().flat_map(|list| list.objects).map(|(_, node)| node.value()).collect();
     let mut lines = vec![format!("Taintward sandbox: {}, at {}", contents(&nodes), at.server)];
-    if !options.listen.ip().is_loopback() {
+    if !options.args.listen.ip().is_loopback() {
         lines.push(format!(
             "WARNING: {} is not a loopback address: every client on the network with this kubeconfig has full access",
-            options.listen
+            options.args.listen
         ));
     }
     let own_line = |text: &str| format!("  {text}");

@@ -1,6 +1,6 @@
 //! Shows the next evictions below the introduction on a terminal, with the list of `taintward pending -w`.
 
-use super::deadline_watch::DeadlineWatch;
+use super::deadline_watch;
 use crate::color::ColorChoice;
 use crate::output::{PrintOptions, Terminal};
 use crate::pending::{TerminalScreen, live_list, quit};
@@ -19,7 +19,7 @@ pub(crate) async fn run(
     opening: impl Future<Output = Option<String>>,
 ) -> io::Result<()> {
     let mut screen = TerminalScreen::below(introduction)?;
-    let mut deadlines = DeadlineWatch::new(world.server());
+    let mut deadlines = deadline_watch(world.server());
     let mut quit = quit();
     let view = PrintOptions::on(Terminal::of_standard_output(ColorChoice::Auto.paints()));
     let (mut opening, mut failure) = (pin!(opening.fuse()), None);

@@ -1,19 +1,19 @@
 //! Defines the arguments of `taintward sandbox node`: the fault, the nodes, and the address of the sandbox.
 
-use super::node_faults::{NodeFault, NodeFaultOptions};
 use crate::completion_kind::CompletionKind as Completed;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 use taintward_kube::config;
 
 #[derive(Debug, Args)]
-pub(super) struct NodeFaultArgs {
+pub(crate) struct NodeFaultArgs {
     #[command(subcommand)]
-    verb: NodeVerb,
+    pub(crate) fault: NodeFault,
 }
 
+/// A fault of nodes, or its end.
 #[derive(Debug, Subcommand)]
-enum NodeVerb {
+pub(crate) enum NodeFault {
     /// Makes the nodes' kubelets stop reporting
     Silence(NodeSelectionArgs),
     /// Makes the nodes' kubelets alternate between a minute of silence and a minute of reports
@@ -37,14 +37,14 @@ enum NodeVerb {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PressureKind {
+pub(crate) enum PressureKind {
     Memory,
     Disk,
     Pid,
 }
 
 #[derive(Debug, Args)]
-struct NodeSelectionArgs {
+pub(crate) struct NodeSelectionArgs {
     /// The nodes, as in kubectl: n3 or node/n3
     #[arg(required = true, value_name = "NAME", add = Completed::NodeName.completer())]
     names: Vec<String>,
@@ -56,36 +56,45 @@ struct NodeSelectionArgs {
     context: Option<String>,
 }
 
-impl NodeFaultArgs {
-    pub(super) fn resolve(self) -> NodeFaultOptions {
-        let (fault, which) = match self.verb {
-            NodeVerb::Silence(which) => (NodeFault::Silent, which),
-            NodeVerb::Flap(which) => (NodeFault::Flapping, which),
-            NodeVerb::Recover(which) => (NodeFault::Well, which),
-            NodeVerb::Pressure { kind, which } => (NodeFault::Pressed(kinds(&kind)), which),
-        };
-        let mut nodes: Vec<String> = Vec::new();
-        for name in which.names {
+impl NodeFault {
+    pub(crate) const fn selection(&self) -> &NodeSelectionArgs {
+        match self {
+            Self::Silence(which)
+            | Self::Flap(which)
+            | Self::Recover(which)
+            | Self::Pressure { which, .. } => which,
+        }
+    }
+}
+
+impl NodeSelectionArgs {
+    /// The names, each once.
+    pub(crate) fn nodes(&self) -> Vec<&str> {
+        let mut nodes: Vec<&str> = Vec::new();
+        for name in &self.names {
             let prefixes = ["node/", "nodes/", "no/"];
-            let name = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(&name);
-            if !nodes.iter().any(|other| other == name) {
-                nodes.push(name.to_owned());
+            let name = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+            if !nodes.contains(&name) {
+                nodes.push(name);
             }
         }
-        let cluster = config::ConnectSettings {
-            kubeconfig: which.kubeconfig,
-            context: which.context,
+        nodes
+    }
+
+    pub(crate) fn settings(&self) -> config::ConnectSettings {
+        config::ConnectSettings {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
             interactive: true,
             keep_alive: config::KeepAlive::PATIENT,
             warn: |_| {},
             ..config::ConnectSettings::default()
-        };
-        NodeFaultOptions { fault, nodes, cluster }
+        }
     }
 }
 
-/// The kinds in a fixed order, each once.
-fn kinds(chosen: &[PressureKind]) -> String {
+/// `memory,disk`: the kinds in a fixed order, each once.
+pub(crate) fn kinds(chosen: &[PressureKind]) -> String {
     let all = [(PressureKind::Memory, "memory"), (PressureKind::Disk, "disk"), (PressureKind::Pid, "pid")];
     let names = all.iter().filter(|(kind, _)| chosen.contains(kind)).map(|(_, name)| *name);
     names.collect::<Vec<_>>().join(",")

@@ -4,7 +4,8 @@
 //!   the nodes does not exist.
 
 use super::KUBECONFIG_PREFIX;
-use crate::output::{self, PrintError};
+use super::node_fault_args::{NodeFault, kinds};
+use crate::output::{self, PrintError, enumerated};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -25,24 +26,6 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The maximum number of nodes that an error lists.
 const NAMED_MAX: usize = 20;
-
-/// A fault of nodes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NodeFault {
-    Silent,
-    Flapping,
-    /// `memory,disk`
-    Pressed(String),
-    Well,
-}
-
-/// The options of `taintward sandbox node`.
-#[derive(Debug)]
-pub(crate) struct NodeFaultOptions {
-    pub(crate) fault: NodeFault,
-    pub(crate) nodes: Vec<String>,
-    pub(crate) cluster: config::ConnectSettings,
-}
 
 /// What failed, and what to do about it.
 #[derive(Debug, thiserror::Error)]
@@ -72,8 +55,9 @@ pub(crate) enum NodeFaultError {
 }
 
 /// Injects the fault and reports it node by node.
-pub(crate) async fn run(options: NodeFaultOptions) -> Result<(), NodeFaultError> {
-    let cluster = find(&options.cluster).await?;
+pub(crate) async fn run(fault: &NodeFault) -> Result<(), NodeFaultError> {
+    let selected = fault.selection().nodes();
+    let cluster = find(&fault.selection().settings()).await?;
     let resource = ApiResource {
         group: String::new(),
         version: "v1".to_owned(),
@@ -85,17 +69,17 @@ pub(crate) async fn run(options: NodeFaultOptions) -> Result<(), NodeFaultError>
     let listed = answered("cannot list nodes", nodes.list_metadata(&ListParams::default())).await?;
     let mut present: Vec<ObjectMeta> = listed.items.into_iter().map(|node| node.metadata).collect();
     present.sort_by(|one, other| one.name.cmp(&other.name));
-    check(&options.nodes, &present)?;
+    check(&selected, &present)?;
     let mut printed = Ok(());
-    for name in &options.nodes {
-        let before = present.iter().find(|node| node.name.as_ref() == Some(name));
-        let word = if before.is_some_and(|node| is_so(&options.fault, node)) {
+    for name in selected {
+        let before = present.iter().find(|node| node.name.as_deref() == Some(name));
+        let word = if before.is_some_and(|node| is_so(fault, node)) {
             "unchanged".to_owned()
         } else {
-            let patch = Patch::Merge(json!({"metadata": {"annotations": annotations(&options.fault)}}));
+            let patch = Patch::Merge(json!({"metadata": {"annotations": annotations(fault)}}));
             let what = format!("cannot annotate node/{name}");
             answered(&what, nodes.patch_metadata(name, &PatchParams::default(), &patch)).await?;
-            options.fault.word()
+            fault.word()
         };
         // A failure to print does not skip the other nodes.
         printed = printed.and(output::print(&format!("node/{name} {word}\n")));
@@ -175,32 +159,23 @@ async fn answered<T>(
 }
 
 /// Checks that all nodes exist.
-fn check(options: &[String], present: &[ObjectMeta]) -> Result<(), NodeFaultError> {
+fn check(selected: &[&str], present: &[ObjectMeta]) -> Result<(), NodeFaultError> {
     let there: Vec<&str> = present.iter().filter_map(|node| node.name.as_deref()).collect();
-    let missing: Vec<&str> =
-        options.iter().map(String::as_str).filter(|name| !there.contains(name)).collect();
+    let missing: Vec<&str> = selected.iter().copied().filter(|name| !there.contains(name)).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    Err(NodeFaultError::NoSuchNode { missing: some(&missing), present: some(&there) })
-}
-
-fn some(names: &[&str]) -> String {
-    let shown = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
-    match names.len() {
-        0 => "none".to_owned(),
-        many if many > NAMED_MAX => format!("{shown} and {} more", many - NAMED_MAX),
-        _ => shown,
-    }
+    let present = if there.is_empty() { "none".to_owned() } else { enumerated(&there, NAMED_MAX) };
+    Err(NodeFaultError::NoSuchNode { missing: enumerated(&missing, NAMED_MAX), present })
 }
 
 /// The annotations that inject a fault into a node's kubelet; null removes one.
 fn annotations(fault: &NodeFault) -> Value {
     match fault {
-        NodeFault::Silent => json!({SILENCE: "true"}),
-        NodeFault::Flapping => json!({SILENCE: "flap"}),
-        NodeFault::Pressed(kinds) => json!({PRESSURE: kinds}),
-        NodeFault::Well => json!({SILENCE: null, PRESSURE: null}),
+        NodeFault::Silence(_) => json!({SILENCE: "true"}),
+        NodeFault::Flap(_) => json!({SILENCE: "flap"}),
+        NodeFault::Pressure { kind, .. } => json!({PRESSURE: kinds(kind)}),
+        NodeFault::Recover(_) => json!({SILENCE: null, PRESSURE: null}),
     }
 }
 
@@ -214,10 +189,10 @@ fn is_so(fault: &NodeFault, node: &ObjectMeta) -> bool {
 impl NodeFault {
     fn word(&self) -> String {
         match self {
-            Self::Silent => "silenced".to_owned(),
-            Self::Flapping => "flapping".to_owned(),
-            Self::Pressed(kinds) => format!("under pressure: {kinds}"),
-            Self::Well => "recovered".to_owned(),
+            Self::Silence(_) => "silenced".to_owned(),
+            Self::Flap(_) => "flapping".to_owned(),
+            Self::Pressure { kind, .. } => format!("under pressure: {}", kinds(kind)),
+            Self::Recover(_) => "recovered".to_owned(),
         }
     }
 }

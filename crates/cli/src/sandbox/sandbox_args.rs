@@ -2,8 +2,8 @@
 
 use super::board_buttons::SPEEDS;
 use super::node_fault_args::NodeFaultArgs;
-use super::node_faults::NodeFaultOptions;
 use super::tour::silence;
+use crate::args::parsed_as::parsed_as;
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -31,10 +31,10 @@ pub(crate) struct SandboxArgs {
     /// The address on which the API server listens: a port of 127.0.0.1, or an address with a port; port 0 means any
     /// free port
     #[arg(long, default_value = "127.0.0.1:0", value_name = "[ADDRESS:]PORT", value_parser = address)]
-    listen: SocketAddr,
+    pub(crate) listen: SocketAddr,
     /// Write the kubeconfig to this file. The default is a temporary file that is deleted when the sandbox ends
     #[arg(long, value_name = "FILE")]
-    kubeconfig_out: Option<PathBuf>,
+    pub(crate) kubeconfig_out: Option<PathBuf>,
     /// How many times faster the cluster's time runs than real time
     #[arg(long, default_value_t = 1.0, value_name = "TIMES")]
     speed: f64,
@@ -44,10 +44,10 @@ pub(crate) struct SandboxArgs {
     /// Start from the objects of this file: the output of `kubectl get nodes,pods,deploy,rs,ds,pdb -A -o yaml`, or a
     /// file of --save
     #[arg(long, value_name = "FILE")]
-    load: Option<PathBuf>,
+    pub(crate) load: Option<PathBuf>,
     /// Write all objects to this file when the sandbox ends, and on each SIGUSR1
     #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
+    pub(crate) save: Option<PathBuf>,
     /// Start without workloads
     #[arg(long)]
     empty: bool,
@@ -57,16 +57,16 @@ pub(crate) struct SandboxArgs {
     without: Vec<String>,
     /// Show the effects of taints in half a minute, then exit; needs no kubectl
     #[arg(long)]
-    tour: bool,
+    pub(crate) tour: bool,
     /// The port on 127.0.0.1 for the board, a page for a browser; 0 means any free port
     #[arg(long, value_name = "PORT", default_value_t = 0)]
-    board_port: u16,
+    pub(crate) board_port: u16,
     /// Open the board in the browser
     #[arg(long, conflicts_with = "tour")]
-    open: bool,
+    pub(crate) open: bool,
     /// Print a line for each change, as in a pipe, instead of the live list of evictions
     #[arg(long)]
-    plain: bool,
+    pub(crate) plain: bool,
 }
 
 /// What `taintward sandbox` and its subcommands do.
@@ -75,28 +75,18 @@ pub(crate) enum SandboxCommand {
     /// Start a sandbox.
     Start(Box<SandboxOptions>),
     /// Inject a fault into nodes of a running sandbox.
-    NodeFault(Box<NodeFaultOptions>),
+    NodeFault(NodeFaultArgs),
 }
 
 /// How to start a sandbox.
 #[derive(Debug)]
 pub(crate) struct SandboxOptions {
+    pub(crate) args: SandboxArgs,
     pub(crate) world: world::WorldSettings,
-    pub(crate) listen: SocketAddr,
-    pub(crate) kubeconfig_out: Option<PathBuf>,
     /// Without sample workloads.
     pub(crate) empty: bool,
     /// The file of nodes.
     pub(crate) nodes: Option<PathBuf>,
-    pub(crate) load: Option<PathBuf>,
-    pub(crate) save: Option<PathBuf>,
-    pub(crate) tour: bool,
-    /// The port of the board; 0: any.
-    pub(crate) board_port: u16,
-    /// Whether to open the board in the browser.
-    pub(crate) open: bool,
-    /// Plain lines even on a terminal.
-    pub(crate) plain: bool,
     /// The controller's settings; `None` if it runs elsewhere.
     pub(crate) controller: Option<ControllerSettings>,
 }
@@ -186,11 +176,15 @@ enum SandboxVerb {
     Node(NodeFaultArgs),
 }
 
-impl SandboxArgs {
-    pub(crate) fn resolve(self) -> Result<SandboxCommand, SandboxArgsError> {
-        match self.verb {
-            Some(SandboxVerb::Node(args)) => Ok(SandboxCommand::NodeFault(Box::new(args.resolve()))),
-            None => start(self).map(|options| SandboxCommand::Start(Box::new(options))),
+parsed_as!(SandboxCommand, SandboxArgs);
+
+impl TryFrom<SandboxArgs> for SandboxCommand {
+    type Error = SandboxArgsError;
+
+    fn try_from(args: SandboxArgs) -> Result<Self, SandboxArgsError> {
+        match args.verb {
+            Some(SandboxVerb::Node(fault)) => Ok(Self::NodeFault(fault)),
+            None => start(args).map(|options| Self::Start(Box::new(options))),
         }
     }
 }
@@ -219,7 +213,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
     if args.load.is_some() && !args.tour && (args.nodes.is_some() || args.zones.is_some()) {
         return Err(SandboxArgsError::Loaded);
     }
-    let (count, file) = match args.nodes.unwrap_or(SandboxNodes::Count(NODES)) {
+    let (count, file) = match args.nodes.clone().unwrap_or(SandboxNodes::Count(NODES)) {
         SandboxNodes::Count(count) => (count, None),
         SandboxNodes::File(_) if args.zones.is_some() => return Err(SandboxArgsError::Zones),
         SandboxNodes::File(file) => (0, Some(file)),
@@ -275,20 +269,8 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         webhook: true,
         ..world::WorldSettings::default()
     };
-    Ok(SandboxOptions {
-        world,
-        listen: args.listen,
-        kubeconfig_out: args.kubeconfig_out,
-        empty: args.empty || args.load.is_some() || (count == 0 && file.is_none()),
-        nodes: file,
-        load: args.load,
-        save: args.save,
-        tour: args.tour,
-        board_port: args.board_port,
-        open: args.open,
-        plain: args.plain,
-        controller,
-    })
+    let empty = args.empty || args.load.is_some() || (count == 0 && file.is_none());
+    Ok(SandboxOptions { args, world, empty, nodes: file, controller })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! - Invariant: text from the cluster cannot control a terminal.
 
 use super::node_write_error::NodeWriteError;
-use super::taint_args::{TaintOptions, TaintOutputFormat};
+use super::taint_args::{TaintArgs, TaintOutputFormat};
 use crate::messages::with_zone;
 use crate::output::{Terminal, harmless};
 use crate::taint_note::TaintNote;
@@ -23,11 +23,7 @@ struct TaintRow {
 }
 
 /// Prints the taints of these nodes, in order, with ages by the API server's clock. Returns the failed reads.
-pub(super) async fn show(
-    options: &TaintOptions,
-    nodes: &NodeClient,
-    names: &[String],
-) -> Vec<NodeWriteError> {
+pub(super) async fn show(options: &TaintArgs, nodes: &NodeClient, names: &[String]) -> Vec<NodeWriteError> {
     let (mut rows, mut failures) = (Vec::new(), Vec::new());
     let mut now = Clock::system().now().wall;
     for name in names {
@@ -44,9 +40,9 @@ pub(super) async fn show(
             Err(complaint) => failures.push(complaint.into()),
         }
     }
-    let text = match options.form {
+    let text = match options.output {
         TaintOutputFormat::Name => names.iter().map(|name| format!("node/{name}\n")).collect(),
-        _ => table(&rows, &with_zone("SINCE", moment_of(now)), options.paper),
+        _ => table(&rows, &with_zone("SINCE", moment_of(now)), Terminal::of_standard_output(false)),
     };
     if let Err(why) = io::stdout().write_all(text.as_bytes())
         && why.kind() != io::ErrorKind::BrokenPipe

@@ -1,7 +1,7 @@
 //! Separates nodes from taints among the arguments (KT-2), validates them before a request is sent (KT-3 to KT-6), and
 //! resolves the nodes.
 
-use super::taint_args::{TaintOptions, TaintOutputFormat};
+use super::taint_args::{TaintArgs, TaintOutputFormat};
 use std::fmt;
 use taintward_core::taint_edit::{GrammarError, TaintEdit, is_change, parse};
 use taintward_core::text::harmless;
@@ -93,7 +93,7 @@ fn is_node_type(word: &str) -> bool {
 }
 
 impl TaintRequest {
-    pub(super) fn read(options: &TaintOptions) -> Result<Self, TaintUsageError> {
+    pub(super) fn read(options: &TaintArgs) -> Result<Self, TaintUsageError> {
         let (resources, taints) = split(&options.arguments)?;
         let Some((kind, names)) = resources.split_first() else { return Err(TaintUsageError::NoResource) };
         match taints.first() {
@@ -103,7 +103,7 @@ impl TaintRequest {
             }
             None if !options.list && !options.expired => return Err(TaintUsageError::NoTaint),
             None if options.list
-                && !matches!(options.form, TaintOutputFormat::Text | TaintOutputFormat::Name) =>
+                && !matches!(options.output, TaintOutputFormat::Text | TaintOutputFormat::Name) =>
             {
                 return Err(TaintUsageError::ListForm);
             }
@@ -120,7 +120,7 @@ impl TaintRequest {
         }
         let change =
             change.map_err(|(argument, error)| TaintUsageError::Contradiction { argument, error })?;
-        if change.add.is_empty() && !options.note.is_empty() {
+        if change.add.is_empty() && (options.lasts.is_some() || options.reason.is_some()) {
             return Err(TaintUsageError::NoteAboutNothing);
         }
         Ok(Self { change, targets: targets(options, names)? })
@@ -157,7 +157,7 @@ fn split(arguments: &[String]) -> Result<(Vec<&str>, Vec<&str>), TaintUsageError
 }
 
 /// KT-6. With `--all` or a selector, names are ignored, as by kubectl.
-fn targets(options: &TaintOptions, names: &[&str]) -> Result<NodeTargets, TaintUsageError> {
+fn targets(options: &TaintArgs, names: &[&str]) -> Result<NodeTargets, TaintUsageError> {
     let selector = options.cluster.selector.as_str();
     match (options.all, selector.is_empty()) {
         (true, false) => Err(TaintUsageError::AllAndSelector),

@@ -3,9 +3,9 @@
 //! - See `taint/request.rs` for the positional arguments.
 
 use crate::args::bool_flag;
-use crate::args::kube_args::{ClusterOptions, KubeArgs};
+use crate::args::dry_run::DryRun;
+use crate::args::kube_args::ClusterOptions;
 use crate::completion_kind::CompletionKind;
-use crate::output::Terminal;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 
@@ -19,33 +19,33 @@ pub(crate) struct TaintArgs {
     /// The word node, names of nodes, then taints: key=value:Effect or key:Effect to add, the same with - at the end or key-
     /// to remove
     #[arg(value_name = "node NAME... TAINT...", add = CompletionKind::NodeName.completer())]
-    arguments: Vec<String>,
+    pub(crate) arguments: Vec<String>,
     /// All nodes of the cluster
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    all: bool,
+    pub(crate) all: bool,
     /// Allow existing taints to be overwritten
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    overwrite: bool,
+    pub(crate) overwrite: bool,
     /// client: only compute the change; server: let the API server check the change without storing it
     #[arg(long, value_name = "none|client|server", default_value = "none", value_parser = dry_run)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "unchanged")]
-    dry_run: DryRunMode,
+    pub(crate) dry_run: DryRunMode,
     /// The output format of the changed nodes
     #[arg(short, long, value_name = "FORM", value_enum, default_value_t = TaintOutputFormat::Text, hide_default_value = true)]
-    output: TaintOutputFormat,
+    pub(crate) output: TaintOutputFormat,
     /// With -o json or yaml: metadata.managedFields, too
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    show_managed_fields: bool,
+    pub(crate) show_managed_fields: bool,
     /// The field manager, as in metadata.managedFields
     #[arg(long, value_name = "NAME", default_value = "kubectl-taint")]
-    field_manager: String,
+    pub(crate) field_manager: String,
     /// How the API server treats unknown fields: strict (or true) rejects them, warn, ignore (or false)
     #[arg(long, value_name = "HOW", default_value = "strict", value_parser = validation)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "strict")]
-    validate: &'static str,
+    pub(crate) validate: &'static str,
     /// Accepted for compatibility with kubectl, without effect: no output format takes a template
     #[arg(long, value_name = "TEXT", hide = true)]
     template: Option<String>,
@@ -55,78 +55,25 @@ pub(crate) struct TaintArgs {
     allow_missing_template_keys: bool,
     /// Show the taints of these nodes, and change nothing
     #[arg(long, help_heading = OWN)]
-    list: bool,
+    pub(crate) list: bool,
     /// Remove only taints of these nodes that were added with --for and have expired
     #[arg(long, help_heading = OWN, conflicts_with = "list")]
-    expired: bool,
+    pub(crate) expired: bool,
     /// How long the taint is intended to stay, as in 2h or 2d: a note for users; no controller removes the taint, see
     /// --expired
     #[arg(long = "for", value_name = "DURATION", value_parser = crate::args::duration::positive_with_days, help_heading = OWN)]
-    lasts: Option<Duration>,
+    pub(crate) lasts: Option<Duration>,
     /// The reason for the taint: a note for users, stored in an annotation of the node
     #[arg(long, value_name = "TEXT", value_parser = reason, help_heading = OWN)]
-    reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Do not ask before a NoExecute taint is added
     #[arg(short, long, help_heading = OWN)]
-    yes: bool,
+    pub(crate) yes: bool,
     /// Do not show which pods a NoExecute taint would evict, and do not ask
     #[arg(long, help_heading = OWN)]
-    no_preview: bool,
+    pub(crate) no_preview: bool,
     #[command(flatten)]
-    kube: KubeArgs,
-}
-
-/// The options of `taintward taint`.
-#[derive(Debug)]
-pub(crate) struct TaintOptions {
-    /// The positional arguments: a type, names, taints (KT-2).
-    pub(crate) arguments: Vec<String>,
-    pub(crate) all: bool,
-    pub(crate) overwrite: bool,
-    /// Show taints and change none.
-    pub(crate) list: bool,
-    /// Remove only taints whose intended duration is over.
-    pub(crate) expired: bool,
-    pub(crate) dry_run: DryRun,
-    /// A warning about how a flag was written.
-    pub(crate) warning: Option<String>,
-    /// In the API's spelling: `Strict`, `Warn`, `Ignore`.
-    pub(crate) validation: &'static str,
-    pub(crate) field_manager: String,
-    pub(crate) form: TaintOutputFormat,
-    pub(crate) managed_fields: bool,
-    /// Whether to show which pods would be evicted, on a terminal.
-    pub(crate) preview: bool,
-    /// Whether to prompt then.
-    pub(crate) prompt: bool,
-    pub(crate) note: NoteOptions,
     pub(crate) cluster: ClusterOptions,
-    pub(crate) paper: Terminal,
-}
-
-/// What a dry run skips.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DryRun {
-    /// Nothing: the change is made.
-    No,
-    /// The request: the result is computed locally.
-    Client,
-    /// The storage: the server does everything else.
-    Server,
-}
-
-/// A taint's note for people.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct NoteOptions {
-    /// Its intended duration.
-    pub(crate) lasts: Option<Duration>,
-    pub(crate) reason: Option<String>,
-}
-
-impl NoteOptions {
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.lasts.is_none() && self.reason.is_none()
-    }
 }
 
 /// How a changed node is printed.
@@ -145,9 +92,9 @@ pub(crate) enum TaintOutputFormat {
 
 /// `--dry-run`, and a warning about its deprecated form.
 #[derive(Clone, Debug)]
-struct DryRunMode {
-    kind: DryRun,
-    warning: Option<String>,
+pub(crate) struct DryRunMode {
+    pub(crate) kind: DryRun,
+    pub(crate) warning: Option<String>,
 }
 
 fn dry_run(text: &str) -> Result<DryRunMode, String> {
@@ -189,28 +136,5 @@ fn reason(text: &str) -> Result<String, String> {
         "" => Err("expected a few words".to_owned()),
         long if long.len() > REASON_MAX => Err(format!("expected at most {REASON_MAX} bytes")),
         text => Ok(text.to_owned()),
-    }
-}
-
-impl TaintArgs {
-    pub(crate) fn resolve(self) -> TaintOptions {
-        TaintOptions {
-            arguments: self.arguments,
-            all: self.all,
-            overwrite: self.overwrite,
-            list: self.list,
-            expired: self.expired,
-            dry_run: self.dry_run.kind,
-            warning: self.dry_run.warning,
-            validation: self.validate,
-            field_manager: self.field_manager,
-            form: self.output,
-            managed_fields: self.show_managed_fields,
-            preview: !self.no_preview,
-            prompt: !self.yes,
-            note: NoteOptions { lasts: self.lasts, reason: self.reason },
-            cluster: self.kube.resolve(),
-            paper: Terminal::of_standard_output(false),
-        }
     }
 }

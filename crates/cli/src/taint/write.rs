@@ -5,7 +5,8 @@
 //!   own node (KT-10); attempts and time are bounded.
 
 use super::node_write_error::NodeWriteError;
-use super::taint_args::{DryRun, TaintOptions, TaintOutputFormat};
+use super::taint_args::{TaintArgs, TaintOutputFormat};
+use crate::args::dry_run::DryRun;
 use crate::manifest::YamlNode;
 use crate::output::{harmless, yaml_with};
 use crate::taint_note::{self, TaintNote};
@@ -31,7 +32,7 @@ const PAUSES_MAX: u32 = 40;
 
 /// What to do to each node.
 struct TaintWrite<'w> {
-    options: &'w TaintOptions,
+    options: &'w TaintArgs,
     change: &'w TaintEdit,
     nodes: &'w NodeClient,
     writing: PatchOptions,
@@ -39,15 +40,15 @@ struct TaintWrite<'w> {
 
 /// Changes nodes one after another. Returns the errors in their order.
 pub(super) async fn all(
-    options: &TaintOptions,
+    options: &TaintArgs,
     change: &TaintEdit,
     nodes: &NodeClient,
     names: &[String],
 ) -> Vec<NodeWriteError> {
     let writing = PatchOptions {
         field_manager: options.field_manager.clone(),
-        field_validation: options.validation,
-        dry_run: options.dry_run == DryRun::Server,
+        field_validation: options.validate,
+        dry_run: options.dry_run.kind == DryRun::Server,
     };
     let work = TaintWrite { options, change, nodes, writing };
     let mut printer = TaintPrinter::new(options);
@@ -96,7 +97,7 @@ impl TaintWrite<'_> {
             let applied = change.apply(&node.fact().taints, self.options.overwrite);
             let applied = applied.map_err(|error| NodeWriteError::Reasons(error.messages(name)))?;
             let notes = self.notes(&node, change, &applied, now);
-            if self.options.dry_run == DryRun::Client {
+            if self.options.dry_run.kind == DryRun::Client {
                 let after = node.after(&applied, &change.add, &notes);
                 return Ok(Some((applied.word, after.to_string().into_bytes())));
             }
@@ -129,17 +130,17 @@ impl TaintWrite<'_> {
         let gone = node.fact().taints.iter().enumerate().filter(|(at, _)| !stays(*at));
         let mut notes: Vec<node_client::AnnotationEdit> =
             gone.map(|(_, taint)| (taint_note::key(taint), None)).collect();
-        let wish = &self.options.note;
-        let until = wish.lasts.map(|lasts| {
+        let TaintArgs { lasts, reason, .. } = self.options;
+        let until = lasts.map(|lasts| {
             Wall::from_micros(
                 now.as_micros().saturating_add(i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX)),
             )
         });
-        let note = TaintNote { reason: wish.reason.clone(), until };
+        let note = TaintNote { reason: reason.clone(), until };
         for taint in &change.add {
             let key = taint_note::key(taint);
             notes.retain(|(other, _)| *other != key);
-            notes.push((key, (!wish.is_empty()).then(|| note.write(taint))));
+            notes.push((key, (lasts.is_some() || reason.is_some()).then(|| note.write(taint))));
         }
         notes
     }
@@ -160,12 +161,12 @@ fn pause(tries: u32) -> Duration {
 
 /// Prints one node after another.
 struct TaintPrinter<'p> {
-    options: &'p TaintOptions,
+    options: &'p TaintArgs,
     printed: usize,
 }
 
 impl<'p> TaintPrinter<'p> {
-    const fn new(options: &'p TaintOptions) -> Self {
+    const fn new(options: &'p TaintArgs) -> Self {
         Self { options, printed: 0 }
     }
 
@@ -177,13 +178,13 @@ impl<'p> TaintPrinter<'p> {
     /// Prints the result for a node after the change, or after the hypothetical one. `body` is its JSON.
     fn print(&mut self, name: &str, word: EditSummary, body: &[u8]) -> Result<(), String> {
         let named = harmless(name);
-        let text = match self.options.form {
-            TaintOutputFormat::Text => format!("node/{named} {word}{}\n", suffix(self.options.dry_run)),
+        let text = match self.options.output {
+            TaintOutputFormat::Text => format!("node/{named} {word}{}\n", self.options.dry_run.kind.suffix()),
             TaintOutputFormat::Name => format!("node/{named}\n"),
-            TaintOutputFormat::Json => json(body, self.options.managed_fields)?,
+            TaintOutputFormat::Json => json(body, self.options.show_managed_fields)?,
             TaintOutputFormat::Yaml => {
                 let separator = if self.printed > 0 { "---\n" } else { "" };
-                separator.to_owned() + &yaml(body, self.options.managed_fields)?
+                separator.to_owned() + &yaml(body, self.options.show_managed_fields)?
             }
         };
         self.printed += 1;
@@ -194,15 +195,6 @@ impl<'p> TaintPrinter<'p> {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// kubectl's suffix of the message.
-const fn suffix(dry_run: DryRun) -> &'static str {
-    match dry_run {
-        DryRun::No => "",
-        DryRun::Client => " (dry run)",
-        DryRun::Server => " (server dry run)",
     }
 }
 

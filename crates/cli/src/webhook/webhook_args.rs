@@ -4,10 +4,12 @@
 //! - See `args/restriction_config.rs` for the file of whitelists.
 
 use super::webhook_run::{SelfSignedSettings, WebhookSettings, service_names};
+use crate::args::choice::choice;
 use crate::args::logging::LoggingArgs;
+use crate::args::parsed_as::parsed_as;
 use crate::args::restriction_config::{RestrictionConfigError, lists};
 use crate::args::{bool_flag, duration, object_names};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -31,7 +33,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// All flags.
 #[derive(Debug, Args)]
-pub(crate) struct WebhookArgs {
+struct WebhookArgs {
     #[command(flatten)]
     cluster: WebhookClusterArgs,
     #[command(flatten)]
@@ -96,8 +98,9 @@ struct RulesArgs {
     /// How the rule toleration-restriction treats a pod's own toleration that a default of its namespace covers:
     /// keep-own keeps it, and it takes precedence; as-upstream removes it, as the API server's plugin does. The
     /// default is keep-own
-    #[arg(long, value_name = "WHAT", value_enum, env = "TAINTWARD_RESTRICTION_MERGING", hide_env = true)]
-    restriction_merging: Option<MergingArg>,
+    #[arg(long, value_name = "WHAT", env = "TAINTWARD_RESTRICTION_MERGING", hide_env = true)]
+    #[arg(value_parser = choice([("keep-own", MergeMode::KeepsOwn), ("as-upstream", MergeMode::AsUpstream)]))]
+    restriction_merging: Option<MergeMode>,
     /// Namespaces that are exempt from every DedicatedPool, in addition to kube-system, if the rule dedicated-pools is
     /// on: their pods may run on any node; as --exempt-namespaces of `taintward run`
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
@@ -111,9 +114,10 @@ struct RulesArgs {
     comparison_operators: bool,
     /// What to do until namespaces, pools and policies have been listed once: allow admits objects without the rules
     /// that need those lists; refuse rejects them
-    #[arg(long, value_name = "WHAT", value_enum, default_value = "allow")]
+    #[arg(long, value_name = "WHAT", default_value = "allow")]
+    #[arg(value_parser = choice([("allow", UntilReady::Allow), ("refuse", UntilReady::Reject)]))]
     #[arg(env = "TAINTWARD_UNTIL_READY", hide_env = true)]
-    until_ready: UntilReadyArg,
+    until_ready: UntilReady,
 }
 
 #[derive(Debug, Args)]
@@ -196,18 +200,6 @@ struct CertificateArgs {
     certificate_names: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum UntilReadyArg {
-    Allow,
-    Reject,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum MergingArg {
-    KeepOwn,
-    AsUpstream,
-}
-
 /// One entry of `--rules`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RuleEntry {
@@ -277,34 +269,32 @@ fn is_on(list: &[RuleEntry], rule: AdmissionRule) -> bool {
     named.unwrap_or_else(|| USUAL.contains(&rule) && list.contains(&RuleEntry::Usual))
 }
 
-impl WebhookArgs {
-    pub(crate) fn resolve(self) -> Result<WebhookOptions, WebhookArgsError> {
-        let logging = self.logging.resolve();
-        let until_ready = match self.rules.until_ready {
-            UntilReadyArg::Allow => UntilReady::Allow,
-            UntilReadyArg::Reject => UntilReady::Reject,
-        };
-        let rules = self.rules.resolve()?;
-        let address = SocketAddr::new(self.serving.bind_address, self.serving.secure_port);
-        let metrics = NonZeroU16::new(self.serving.metrics_port);
-        if self.serving.secure_port == 0 {
+parsed_as!(WebhookOptions, WebhookArgs);
+
+impl TryFrom<WebhookArgs> for WebhookOptions {
+    type Error = WebhookArgsError;
+
+    fn try_from(args: WebhookArgs) -> Result<Self, WebhookArgsError> {
+        let logging = args.logging.resolve();
+        let until_ready = args.rules.until_ready;
+        let rules = args.rules.resolve()?;
+        let address = SocketAddr::new(args.serving.bind_address, args.serving.secure_port);
+        let metrics = NonZeroU16::new(args.serving.metrics_port);
+        if args.serving.secure_port == 0 {
             return Err(WebhookArgsError::NoPort);
         }
-        if metrics.is_some_and(|port| port.get() == self.serving.secure_port) {
-            return Err(WebhookArgsError::SamePort(self.serving.secure_port));
+        if metrics.is_some_and(|port| port.get() == args.serving.secure_port) {
+            return Err(WebhookArgsError::SamePort(args.serving.secure_port));
         }
-        let metrics = metrics.map(|port| SocketAddr::new(self.serving.bind_address, port.get()));
-        let names: Vec<String> = self.certificate.client_allowed_names.clone();
-        let clients = self.certificate.client_ca_file.clone().map(|file| ClientCaSettings { file, names });
-        let (certificate, keeping) = self.certificate.resolve()?;
+        let metrics = metrics.map(|port| SocketAddr::new(args.serving.bind_address, port.get()));
+        let names: Vec<String> = args.certificate.client_allowed_names.clone();
+        let clients = args.certificate.client_ca_file.clone().map(|file| ClientCaSettings { file, names });
+        let (certificate, keeping) = args.certificate.resolve()?;
         let server = Server { address, metrics, certificate, clients, limits: ServerLimits::default() };
-        let relist_every = Some(self.cluster.relist_interval).filter(|interval| !interval.is_zero());
-        let (kubeconfig, context) = (self.cluster.kubeconfig, self.cluster.context);
+        let relist_every = Some(args.cluster.relist_interval).filter(|interval| !interval.is_zero());
+        let (kubeconfig, context) = (args.cluster.kubeconfig, args.cluster.context);
         let cluster = ClusterAccess { kubeconfig, context, relist_every, ..ClusterAccess::default() };
-        Ok(WebhookOptions {
-            settings: WebhookSettings { cluster, server, rules, until_ready, keeping },
-            logging,
-        })
+        Ok(Self { settings: WebhookSettings { cluster, server, rules, until_ready, keeping }, logging })
     }
 }
 
@@ -326,10 +316,7 @@ impl RulesArgs {
             not_ready: self.default_not_ready_toleration_seconds,
             unreachable: self.default_unreachable_toleration_seconds,
         };
-        let merging = match self.restriction_merging {
-            None | Some(MergingArg::KeepOwn) => MergeMode::KeepsOwn,
-            Some(MergingArg::AsUpstream) => MergeMode::AsUpstream,
-        };
+        let merging = self.restriction_merging.unwrap_or_default();
         let restriction = match self.restriction_config {
             Some(file) => Some(lists(&file)?),
             None => is_on(AdmissionRule::Restriction).then(Default::default),

@@ -5,9 +5,6 @@
 
 mod cache_watches;
 mod certificate_rotator;
-mod names;
-
-pub(crate) use names::service_names;
 
 use std::sync::Arc;
 use taintward_admission::metrics::WebhookMetrics;
@@ -77,7 +74,7 @@ pub(crate) async fn run(settings: WebhookSettings, mut shutdown: Shutdown) -> Re
     };
     if let Ok(address) = listening.address() {
         let cluster = connected.where_from.as_str();
-        tracing::info!(%address, cluster, rules = names::of_rules(&settings.rules), "the webhook serves requests");
+        tracing::info!(%address, cluster, rules = rule_names(&settings.rules), "the webhook serves requests");
     }
     let (metrics, requests) = metrics(&clock, &connected.host);
     let connected = connected.observed(&clock, &requests);
@@ -143,4 +140,27 @@ fn checks(rules: &Arc<RuleReviewer>, streams: Vec<cache_watches::WebhookStream>)
     let mut checks = vec![Check::new("informers", Scope::Ready, heard)];
     checks.extend(streams.into_iter().map(cache_watches::WebhookStream::into_check));
     checks
+}
+
+/// All DNS names of a Service; API servers use the first one.
+pub(crate) fn service_names(service: &str, namespace: &str) -> Vec<String> {
+    let short = format!("{service}.{namespace}.svc");
+    let long = format!("{short}.cluster.local");
+    vec![short, long]
+}
+
+/// The names of the active rules: `default-tolerations,dedicated-pools`
+fn rule_names(settings: &review::ReviewSettings) -> String {
+    let holds = |rule: &review::AdmissionRule| match rule {
+        review::AdmissionRule::Defaults => settings.defaults.is_some(),
+        review::AdmissionRule::Restriction => settings.restriction.is_some(),
+        review::AdmissionRule::Extended => settings.extended,
+        review::AdmissionRule::Pools => settings.pools,
+        review::AdmissionRule::TolerationGuard => settings.toleration_guard,
+        review::AdmissionRule::Advice => settings.advice.is_some(),
+        review::AdmissionRule::Brake => settings.guard.is_some(),
+    };
+    let names: Vec<&str> =
+        review::AdmissionRule::ALL.iter().filter(|rule| holds(rule)).map(|rule| rule.name()).collect();
+    names.join(",")
 }

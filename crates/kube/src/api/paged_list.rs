@@ -36,6 +36,14 @@ pub struct ListRequest<'a> {
     pub fields: &'a str,
 }
 
+impl ListRequest<'_> {
+    /// All objects of a kind.
+    #[must_use]
+    pub const fn all(group: &'static str, plural: &'static str) -> Self {
+        Self { group, plural, namespace: "", selector: "", fields: "" }
+    }
+}
+
 #[derive(Default, Deserialize)]
 struct RawPage<'a> {
     #[serde(default)]

@@ -47,7 +47,7 @@ fn unused_flags_are_reported() {
     assert_eq!(notices(""), []);
     let told = notices("--large-cluster-size-threshold=5 --node-eviction-rate=1");
     let [(flag, text)] = told.as_slice() else { panic!("{told:?}") };
-    assert_eq!(*flag, "--node-eviction-rate");
+    assert_eq!(flag, "--node-eviction-rate");
     assert!(text.contains("name it in --controllers"), "{text}");
 }
 

@@ -1,6 +1,6 @@
 //! Tests the flags of the webhook through the parser of the program.
 
-use super::{ParsedCommand, parse_from};
+use super::{ProgramCommand, parse_from};
 use crate::webhook::WebhookOptions;
 use taintward_admission::settings::ClientCaSettings;
 use taintward_core::admission::pod_toleration_restriction::MergeMode;
@@ -8,7 +8,7 @@ use taintward_core::admission::pod_toleration_restriction::MergeMode;
 fn parse(flags: &str) -> Result<WebhookOptions, String> {
     let words = ["taintward", "webhook"].into_iter().chain(flags.split_whitespace());
     match parse_from(words) {
-        Ok(ParsedCommand::Webhook(plan)) => Ok(*plan),
+        Ok(Some(ProgramCommand::Webhook(plan))) => Ok(*plan),
         Ok(other) => panic!("{flags}: {other:?}"),
         Err(error) => Err(error.to_string()),
     }

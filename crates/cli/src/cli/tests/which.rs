@@ -3,7 +3,7 @@
 use super::*;
 use taintward_kube::config::{ConfigOverrides, Impersonation};
 
-fn typed(line: &str) -> Result<ParsedCommand, clap::Error> {
+fn typed(line: &str) -> Result<Option<ProgramCommand>, clap::Error> {
     parse_from(["taintward"].into_iter().chain(line.split_whitespace()))
 }
 
@@ -19,17 +19,14 @@ fn a_cluster_is_chosen_as_for_kubectl() {
         acting: Some(acting),
     };
     for verb in ["plan", "pending", "explain pod/a", "lint", "doctor", "taint node n1 a-", "version"] {
-        let settings = match typed(&format!("{verb} {flags}")).unwrap() {
-            ParsedCommand::Plan(options) => options.cluster.settings,
-            ParsedCommand::Pending(options) => options.cluster.settings,
-            ParsedCommand::Explain(options) => options.cluster.settings,
-            ParsedCommand::Lint(plan) => match plan.from {
-                lint::LintSource::Cluster(cluster) => cluster.settings,
-                other => panic!("{other:?}"),
-            },
-            ParsedCommand::Doctor(options) => options.cluster.settings,
-            ParsedCommand::Taint(plan) => plan.cluster.settings,
-            ParsedCommand::Version(plan) => plan.server.unwrap().settings,
+        let settings = match typed(&format!("{verb} {flags}")).unwrap().unwrap() {
+            ProgramCommand::Plan(options) => options.state.cluster.settings,
+            ProgramCommand::Pending(options) => options.state.cluster.settings,
+            ProgramCommand::Explain(options) => options.state.cluster.settings,
+            ProgramCommand::Lint(options) => options.cluster().unwrap().settings.clone(),
+            ProgramCommand::Doctor(options) => options.server.settings,
+            ProgramCommand::Taint(options) => options.cluster.settings,
+            ProgramCommand::Version(options) => options.server.settings,
             other => panic!("{other:?}"),
         };
         assert_eq!(settings.overrides, expected, "{verb}");

@@ -226,7 +226,7 @@ async fn a_list_continues_after_its_version_has_expired() {
     use taintward_sandbox::world::{World, WorldSettings};
     let world = World::new(&WorldSettings { nodes: 600, roles: Vec::new(), ..WorldSettings::default() });
     let client = crate::sandbox::kube_client(world.server());
-    let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+    let listing = ListRequest::all("", "nodes");
     let mut names = std::collections::BTreeSet::new();
     let mut told = 0;
     let mut add = |object: &[u8]| {

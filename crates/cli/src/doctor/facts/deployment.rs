@@ -45,8 +45,7 @@ impl DeploymentFacts {
     pub(crate) fn carries_out(&self, controller: &str) -> bool {
         let list = flag_values(&self.arguments, "controllers").join(",");
         let list = if list.is_empty() { "*" } else { &list };
-        let entries: Vec<_> = list.split(',').filter_map(|entry| controllers::parse(entry).ok()).collect();
-        self.is_controller() && !self.observes() && controllers::is_on(&entries, controller)
+        self.is_controller() && !self.observes() && controllers::runs(list, controller)
     }
 
     /// Whether it evicts pods, of all namespaces or of guarded ones.

@@ -5,8 +5,8 @@
 
 use super::{PodExplanation, PodLocation, scheduling_hold};
 use crate::explain::text_parts::list;
-use crate::messages::paragraph;
-use crate::output::{PrintOptions, age};
+use crate::messages::{counted, paragraph};
+use crate::output::{PrintOptions, age, enumerated};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod};
@@ -99,9 +99,8 @@ impl PossibleNodes {
 
     /// `condition`: under which the nodes would accept the pod.
     fn text(&self, condition: Option<&str>, view: &PrintOptions, text: &mut String) {
-        let nodes = |names: &[String]| {
-            format!("{} {}: {}", names.len(), if names.len() == 1 { "node" } else { "nodes" }, listed(names))
-        };
+        let nodes =
+            |names: &[String]| format!("{}: {}", counted(names.len(), "node"), enumerated(names, NAMED_MAX));
         let tainted: Vec<String> = self
             .excluded_by_taints
             .iter()
@@ -196,13 +195,5 @@ impl PossibleNode {
             "unschedulable": self.cordoned,
             "evictedAfterSeconds": self.evicts_after.map(|after| after.as_micros() / 1_000_000),
         })
-    }
-}
-
-/// `n1, n2 and 7 more`
-fn listed(names: &[String]) -> String {
-    match names.len() {
-        0..=NAMED_MAX => names.join(", "),
-        count => format!("{} and {} more", names[..NAMED_MAX].join(", "), count - NAMED_MAX),
     }
 }

@@ -5,7 +5,7 @@
 use super::{PlanReport, PlanRow};
 use crate::color::Color;
 use crate::messages::{self, bullet, paragraph};
-use crate::output::{PrintOptions, Table, TableCell, TableColumn};
+use crate::output::{PrintOptions, Table, TableCell, TableColumn, enumerated};
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::RecreationPolicy;
 use taintward_core::forecast::{BudgetImpact, Placement, WorkloadImpact};
@@ -126,17 +126,8 @@ fn staying(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     }
     let mut all: Vec<(String, usize)> = all.into_iter().collect();
     all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    if all.is_empty() {
-        return;
-    }
-    text.push_str("\nNot evicted:\n");
-    let rest: usize = all.iter().skip(STAYS_MAX).map(|(_, count)| count).sum();
-    for (why, count) in all.iter().take(STAYS_MAX) {
-        bullet(text, &format!("{count}: {why}"), view.paper.measure());
-    }
-    if rest > 0 {
-        bullet(text, &format!("{rest} more, for other reasons"), view.paper.measure());
-    }
+    let all: Vec<(&str, usize)> = all.iter().map(|(why, count)| (why.as_str(), *count)).collect();
+    reasons(text, "Not evicted", &all, STAYS_MAX, view);
 }
 
 fn hit(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
@@ -166,8 +157,7 @@ fn hit(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
             1 => format!("1 {others}disruption budget selects evicted pods; it is not violated."),
             count => format!("{count} {others}disruption budgets select evicted pods; none is violated."),
         };
-        text.push('\n');
-        paragraph(text, &told, view);
+        remark(text, &told, view);
     }
 }
 
@@ -228,34 +218,33 @@ fn budget(answer: &PlanReport<'_>, impact: &BudgetImpact) -> String {
     )
 }
 
-/// Workloads that lose the last node that accepts their pods.
-fn closed(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
-    let closed = &answer.forecast.closed;
-    if closed.is_empty() {
+/// Adds a sentence in a paragraph of its own.
+fn remark(text: &mut String, sentence: &str, view: &PrintOptions) {
+    text.push('\n');
+    paragraph(text, sentence, view);
+}
+
+/// Adds reasons with their numbers of pods, the first `most` of them each.
+fn reasons(text: &mut String, title: &str, all: &[(&str, usize)], most: usize, view: &PrintOptions) {
+    if all.is_empty() {
         return;
     }
-    let named = closed.iter().take(CLOSED_MAX);
-    let named: Vec<String> =
-        named.map(|workload| answer.snapshot().workloads()[*workload as usize].to_string()).collect();
-    let more = match closed.len().saturating_sub(CLOSED_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    text.push('\n');
-    let sentence = format!("No node would accept new pods of {}{more} any more.", named.join(", "));
-    paragraph(text, &sentence, view);
+    *text += &format!("\n{title}:\n");
+    for (why, count) in all.iter().take(most) {
+        bullet(text, &format!("{count}: {why}"), view.paper.measure());
+    }
+    let rest: usize = all.iter().skip(most).map(|(_, count)| count).sum();
+    if rest > 0 {
+        bullet(text, &format!("{rest} more, for other reasons"), view.paper.measure());
+    }
 }
 
 fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     let forced = answer.lost_in_a_drain();
     if forced > 0 {
-        text.push('\n');
-        let pods = if forced == 1 {
-            "1 pod that no controller recreates".to_owned()
-        } else {
-            format!("{forced} pods that no controller recreates")
-        };
-        paragraph(text, &format!("kubectl drain continues only with --force: it evicts {pods}."), view);
+        let pods = messages::counted(forced, "pod");
+        let what = format!("it evicts {pods} that no controller recreates");
+        remark(text, &format!("kubectl drain continues only with --force: {what}."), view);
     }
     let mut nowhere: BTreeMap<&str, usize> = BTreeMap::new();
     for home in &answer.forecast.placements {
@@ -263,50 +252,44 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
             *nowhere.entry(why).or_default() += 1;
         }
     }
-    if !nowhere.is_empty() {
-        text.push_str("\nUnschedulable pods:\n");
-        for (why, count) in nowhere.iter().take(NOWHERE_MAX) {
-            bullet(text, &format!("{count}: {why}"), view.paper.measure());
-        }
-        let rest: usize = nowhere.values().skip(NOWHERE_MAX).sum();
-        if rest > 0 {
-            bullet(text, &format!("{rest} more, for other reasons"), view.paper.measure());
-        }
+    let nowhere: Vec<(&str, usize)> = nowhere.into_iter().collect();
+    reasons(text, "Unschedulable pods", &nowhere, NOWHERE_MAX, view);
+    // Workloads that lose the last node that accepts their pods.
+    let name = |workload: &u32| answer.snapshot().workloads()[*workload as usize].to_string();
+    let closed: Vec<String> = answer.forecast.closed.iter().map(name).collect();
+    if !closed.is_empty() {
+        let closed = enumerated(&closed, CLOSED_MAX);
+        remark(text, &format!("No node would accept new pods of {closed} any more."), view);
     }
-    closed(answer, view, text);
     if answer.forecast.unplaced > 0 {
-        text.push('\n');
         let sentence = format!(
             "{} more pods are evicted. Their next nodes are not computed, because there are too many.",
             answer.forecast.unplaced
         );
-        paragraph(text, &sentence, view);
+        remark(text, &sentence, view);
     }
     let latest = answer.at_the_latest();
     if latest > 0 {
-        text.push('\n');
         let pods = messages::counted(latest, "pod");
         let sentence = format!(
             "{pods} may be evicted earlier than shown: the taint has no timeAdded, and a controller that observed it appear \
              counts from that moment."
         );
-        paragraph(text, &sentence, view);
+        remark(text, &sentence, view);
     }
     let beyond = answer.beyond();
     if beyond > 0 {
-        text.push('\n');
         let sentence = format!(
             "NEXT NODE considers taints, cordons, node selectors, node affinity and requests. {beyond} of the evicted \
              pods also have pod affinity, topology spread constraints or volumes, which it does not consider."
         );
-        paragraph(text, &sentence, view);
+        remark(text, &sentence, view);
     }
     if !answer.state.gaps.is_empty() {
-        text.push('\n');
         let told = match answer.state.gaps.len() {
             1 => "This answer is partial: one read failed, see the error above.".to_owned(),
             count => format!("This answer is partial: {count} reads failed, see the errors above."),
         };
-        paragraph(text, &told, view);
+        remark(text, &told, view);
     }
 }

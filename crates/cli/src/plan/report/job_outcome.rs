@@ -1,6 +1,7 @@
 //! Says what follows for a Job when its pods are evicted: it recreates them, an index fails, or the whole Job.
 
 use super::WorkloadOutcome;
+use crate::output::enumerated;
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::cluster_snapshot::{
     ClusterSnapshot, FailureAction, IndexFailure, JobFailure, JobPodOutcome,
@@ -64,13 +65,9 @@ fn indexes(outcomes: &[JobPodOutcome]) -> Option<String> {
         }
     };
     let names: BTreeSet<u32> = failing.iter().map(|(index, _)| *index).collect();
-    let named: Vec<String> = names.iter().take(INDEXES_MAX).map(u32::to_string).collect();
-    let more = match names.len().saturating_sub(INDEXES_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let names: Vec<String> = names.iter().map(u32::to_string).collect();
     let (noun, verb) = if names.len() == 1 { ("index", "fails") } else { ("indexes", "fail") };
-    Some(format!("{noun} {}{more} {verb}, and the Job at its end: {why}", named.join(", ")))
+    Some(format!("{noun} {} {verb}, and the Job at its end: {why}", enumerated(&names, INDEXES_MAX)))
 }
 
 fn failures(outcome: &JobPodOutcome) -> (bool, u32) {

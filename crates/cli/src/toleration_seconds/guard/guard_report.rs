@@ -1,12 +1,12 @@
 //! Reads a cluster, and counts for each namespace the pods that are guarded, that wait, and that no ceiling covers.
 
-use super::GuardOptions;
+use super::GuardCommandArgs;
 use super::guard_command_args::GuardTargets;
 use crate::output::{API_VERSION, PrintOptions, Printable, Table, TableColumn};
+use crate::toleration_seconds::{each, policies};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::admission::policy::TolerationDuration;
-use taintward_core::api_error::ApiFailure;
 use taintward_core::taint::{TaintEffect, keys};
 use taintward_core::toleration_guard::{
     GuardCeiling, UnrecordedCause, guard_write, kept_by, own_tolerations,
@@ -14,10 +14,8 @@ use taintward_core::toleration_guard::{
 use taintward_core::toleration_hold::HoldCoverage;
 use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
 use taintward_kube::api::RequestError;
-use taintward_kube::api::paged_list::{ListRequest, pages};
-use taintward_kube::decode::{
-    Decoded, DecodedNode, DecodedPod, NamespaceObject, PolicyObject, WatchedObject as _,
-};
+use taintward_kube::api::paged_list::ListRequest;
+use taintward_kube::decode::{DecodedNode, DecodedPod, NamespaceObject};
 use taintward_kube::toleration_writer::wrote_tolerations;
 
 /// A namespace.
@@ -141,24 +139,22 @@ impl GuardReport {
     /// before the command changed them.
     pub(crate) async fn read(
         client: &kube::Client,
-        options: &GuardOptions,
+        options: &GuardCommandArgs,
         targets: &GuardTargets,
         before: &BTreeMap<String, GuardCeiling>,
     ) -> Result<Self, RequestError> {
         let context = ClusterContext::read(client, options).await?;
         let mut all = ceilings(client, options, "").await?;
-        let limit = options.cluster.timeout;
+        let limit = options.timeout();
         let fields = "spec.nodeName!=";
         let pods = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields };
-        pages(client, pods, limit, &mut |body| {
-            if let Decoded::Object(pod) = DecodedPod::from_json(body)
-                && let Some(pod) = pod.for_holds()
+        each(client, pods, limit, |pod: DecodedPod, body| {
+            if let Some(pod) = pod.for_holds()
                 && let Some(row) = all.get_mut(pod.id.name().namespace())
             {
                 let ceiling = before.get(pod.id.name().namespace()).copied().unwrap_or(row.ceiling);
                 row.count(&pod, &context, wrote_tolerations(body), ceiling);
             }
-            Ok(())
         })
         .await?;
         let named: BTreeSet<String> = match targets {
@@ -196,30 +192,15 @@ impl GuardReport {
 }
 
 impl ClusterContext {
-    async fn read(client: &kube::Client, options: &GuardOptions) -> Result<Self, RequestError> {
-        let nodes = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+    async fn read(client: &kube::Client, options: &GuardCommandArgs) -> Result<Self, RequestError> {
+        let nodes = ListRequest::all("", "nodes");
         let mut found = Self::default();
-        pages(client, nodes, options.cluster.timeout, &mut |body| {
-            if let Decoded::Object(node) = DecodedNode::from_json(body) {
-                found.add(&node);
-            }
-            Ok(())
-        })
-        .await?;
-        let group = "taintward.io";
-        let policies =
-            ListRequest { group, plural: "taintwardpolicies", namespace: "", selector: "", fields: "" };
-        let policies = pages(client, policies, options.cluster.timeout, &mut |body| {
-            let policy = match PolicyObject::from_json(body) {
-                Decoded::Object(object) => object.policy,
-                Decoded::Unbound(_) | Decoded::Undecodable(_) => return Err("unknown".to_owned()),
-            };
-            let given = [policy.not_ready, policy.unreachable];
-            found.gives_forever |= given.contains(&Some(TolerationDuration::Forever));
-            Ok(())
-        })
-        .await;
-        found.gives_forever |= policies.is_err_and(|why| why.failure != ApiFailure::NotFound);
+        each(client, nodes, options.timeout(), |node: DecodedNode, _| found.add(&node)).await?;
+        // An unknown policy may give pods no seconds, too.
+        found.gives_forever = policies(client, options.timeout()).await.map_or(true, |policies| {
+            let is_forever = |seconds| seconds == Some(TolerationDuration::Forever);
+            policies.iter().any(|policy| [policy.not_ready, policy.unreachable].into_iter().any(is_forever))
+        });
         Ok(found)
     }
 
@@ -239,17 +220,14 @@ impl ClusterContext {
 /// The namespaces with these labels, and the ceiling of each.
 async fn ceilings(
     client: &kube::Client,
-    options: &GuardOptions,
+    options: &GuardCommandArgs,
     selector: &str,
 ) -> Result<BTreeMap<String, GuardRow>, RequestError> {
     let namespaces = ListRequest { group: "", plural: "namespaces", namespace: "", selector, fields: "" };
     let mut rows = BTreeMap::new();
-    pages(client, namespaces, options.cluster.timeout, &mut |body| {
-        if let Decoded::Object(NamespaceObject { name, facts, .. }) = NamespaceObject::from_json(body) {
-            let ceiling = GuardCeiling::of(&facts.labels);
-            rows.insert(name.into(), GuardRow { ceiling, ..GuardRow::default() });
-        }
-        Ok(())
+    each(client, namespaces, options.timeout(), |NamespaceObject { name, facts, .. }, _| {
+        let ceiling = GuardCeiling::of(&facts.labels);
+        rows.insert(name.into(), GuardRow { ceiling, ..GuardRow::default() });
     })
     .await?;
     Ok(rows)
@@ -303,6 +281,7 @@ impl Printable for GuardReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use taintward_kube::decode::{Decoded, WatchedObject as _};
 
     /// A pod on node n1 with this value of `taintward.io/held`, whose toleration has these seconds.
     fn counted(held: &str, seconds: &str) -> GuardRow {

@@ -1,12 +1,13 @@
 //! Defines the flags of `taintward guard`.
 
 use crate::args::duration;
-use crate::args::kube_args::{ClusterOptions, KubeArgs};
+use crate::args::kube_args::ClusterOptions;
 use crate::completion_kind::CompletionKind;
-use crate::output::{OutputArgs, OutputError, OutputOptions};
+use crate::output::OutputArgs;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
 use taintward_core::toleration_guard::{CEILING_MAX, CEILING_MIN};
+use taintward_kube::api::RequestBudget;
 
 // Namespaces are cluster-scoped: the command accepts -n and -A as kubectl does, without effect.
 #[derive(Debug, Args)]
@@ -14,7 +15,7 @@ use taintward_core::toleration_guard::{CEILING_MAX, CEILING_MIN};
 pub(crate) struct GuardCommandArgs {
     /// The action
     #[arg(value_name = "ACTION", value_enum)]
-    action: GuardVerb,
+    pub(crate) action: GuardAction,
     /// The names of namespaces; status without names shows all guarded ones
     #[arg(value_name = "NAMESPACE", add = CompletionKind::Namespace.completer())]
     namespaces: Vec<String>,
@@ -24,7 +25,7 @@ pub(crate) struct GuardCommandArgs {
     /// With on: the ceiling, after which kube-controller-manager evicts a pod that Taintward has not evicted, counted from
     /// the taint of the silent node; whole seconds, from 10s to 168h
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = ceiling)]
-    ceiling: i64,
+    pub(crate) ceiling: i64,
     /// With on and off: write the labels, and do not wait until the controller has changed the pods
     #[arg(long)]
     no_wait: bool,
@@ -32,29 +33,18 @@ pub(crate) struct GuardCommandArgs {
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::positive)]
     timeout: Duration,
     #[command(flatten)]
-    kube: KubeArgs,
+    pub(crate) cluster: ClusterOptions,
     #[command(flatten)]
-    output: OutputArgs,
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum GuardVerb {
+pub(crate) enum GuardAction {
     /// Gives the pods of namespaces a ceiling, and makes Taintward evict them by their own seconds
     On,
     /// Restores each pod's own seconds
     Off,
     /// Shows which pods are guarded, and which pods no ceiling covers
-    Status,
-}
-
-/// The action.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum GuardAction {
-    /// Give pods a ceiling of this many seconds.
-    On(i64),
-    /// Restore pods' own seconds.
-    Off,
-    /// Change nothing.
     Status,
 }
 
@@ -66,18 +56,6 @@ pub(crate) enum GuardTargets {
     Labelled(String),
     /// All guarded namespaces.
     Guarded,
-}
-
-/// The action, and its namespaces.
-#[derive(Debug)]
-pub(crate) struct GuardOptions {
-    pub(crate) action: GuardAction,
-    /// How long to wait for the pods; `None`: do not wait.
-    pub(crate) wait: Option<Duration>,
-    pub(crate) cluster: ClusterOptions,
-    pub(crate) output: OutputOptions,
-    namespaces: Vec<String>,
-    all: bool,
 }
 
 /// Why the selected namespaces are inconsistent.
@@ -104,29 +82,19 @@ fn ceiling(text: &str) -> Result<i64, String> {
 }
 
 impl GuardCommandArgs {
-    pub(crate) fn resolve(self) -> Result<GuardOptions, OutputError> {
-        let action = match self.action {
-            GuardVerb::On => GuardAction::On(self.ceiling),
-            GuardVerb::Off => GuardAction::Off,
-            GuardVerb::Status => GuardAction::Status,
-        };
-        let mut cluster = self.kube.resolve();
-        if action != GuardAction::Status {
-            // It waits for the pods.
-            cluster.timeout = cluster.timeout.only_each();
-        }
-        Ok(GuardOptions {
-            action,
-            wait: (!self.no_wait).then_some(self.timeout),
-            cluster,
-            output: self.output.resolve()?,
-            namespaces: self.namespaces,
-            all: self.all,
-        })
+    /// How long to wait for the pods; `None`: do not wait.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        (!self.no_wait).then_some(self.timeout)
     }
-}
 
-impl GuardOptions {
+    /// How long requests may take: those of a command that waits for pods are limited each by itself.
+    pub(crate) fn timeout(&self) -> RequestBudget {
+        match self.action {
+            GuardAction::Status => self.cluster.timeout,
+            GuardAction::On | GuardAction::Off => self.cluster.timeout.only_each(),
+        }
+    }
+
     /// The selected namespaces.
     pub(crate) fn targets(&self) -> Result<GuardTargets, InvalidGuardTargets> {
         let selector = &self.cluster.selector;
@@ -144,7 +112,7 @@ impl GuardOptions {
                 GuardAction::Status => Ok(GuardTargets::Guarded),
                 GuardAction::Off if self.all => Ok(GuardTargets::Guarded),
                 GuardAction::Off => Err(InvalidGuardTargets::NoneToRelease),
-                GuardAction::On(_) => Err(InvalidGuardTargets::NoNamespaces),
+                GuardAction::On => Err(InvalidGuardTargets::NoNamespaces),
             },
         }
     }
@@ -161,9 +129,9 @@ mod tests {
         args: GuardCommandArgs,
     }
 
-    fn options(words: &str) -> GuardOptions {
+    fn options(words: &str) -> GuardCommandArgs {
         let words = std::iter::once("guard").chain(words.split_whitespace());
-        Line::try_parse_from(words).unwrap().args.resolve().unwrap()
+        Line::try_parse_from(words).unwrap().args
     }
 
     #[test]
@@ -184,9 +152,9 @@ mod tests {
 
     #[test]
     fn a_ceiling_is_whole_seconds_from_ten_to_seven_days() {
-        assert_eq!(options("on shop").action, GuardAction::On(3600));
-        assert_eq!(options("on shop --ceiling 90s").action, GuardAction::On(90));
-        assert_eq!(options("on shop --ceiling 168h").action, GuardAction::On(604_800));
+        assert_eq!(options("on shop").ceiling, 3600);
+        assert_eq!(options("on shop --ceiling 90s").ceiling, 90);
+        assert_eq!(options("on shop --ceiling 168h").ceiling, 604_800);
         for odd in ["9s", "169h", "0s", "90.5s", "x", "-1h"] {
             let words = ["guard", "on", "shop", "--ceiling", odd];
             assert!(Line::try_parse_from(words).is_err(), "{odd}");

@@ -1,9 +1,8 @@
 //! Defines the flags of `taintward hold` and `taintward release`.
 
 use super::pod_counts::PodCounts;
-use crate::args::controllers::TOLERATION_HOLD;
 use crate::args::duration;
-use crate::args::kube_args::{ClusterOptions, KubeArgs};
+use crate::args::kube_args::ClusterOptions;
 use crate::completion_kind::CompletionKind;
 use crate::messages::counted;
 use clap::{Args, ValueEnum};
@@ -17,7 +16,7 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 const STATUS: &str = "status";
 
 #[derive(Debug, Args)]
-struct HoldTargetArgs {
+pub(crate) struct HoldTargetArgs {
     /// The names of nodes. `hold status` lists the holds and changes nothing; a node of this name is node/status
     #[arg(value_name = "NODE", add = CompletionKind::NodeName.completer())]
     nodes: Vec<String>,
@@ -35,9 +34,9 @@ struct HoldTargetArgs {
     timeout: Duration,
     /// The output format
     #[arg(short, long, value_name = "FORM", value_enum, default_value_t = HoldOutputFormat::Text, hide_default_value = true)]
-    output: HoldOutputFormat,
+    pub(crate) output: HoldOutputFormat,
     #[command(flatten)]
-    kube: KubeArgs,
+    pub(crate) cluster: ClusterOptions,
 }
 
 // Nodes are cluster-scoped: the command accepts -n and -A as kubectl does, without effect.
@@ -45,7 +44,7 @@ struct HoldTargetArgs {
 #[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct HoldCommandArgs {
     #[command(flatten)]
-    targets: HoldTargetArgs,
+    pub(crate) targets: HoldTargetArgs,
     /// How long the hold lasts, as in 30m or 2h; 24 hours at most
     #[arg(long = "for", value_name = "DURATION", default_value = "1h", value_parser = hold_for)]
     lasts: Duration,
@@ -58,29 +57,15 @@ pub(crate) struct HoldCommandArgs {
 #[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct ReleaseCommandArgs {
     #[command(flatten)]
-    targets: HoldTargetArgs,
+    pub(crate) targets: HoldTargetArgs,
     /// Restore all of the pods' own seconds, instead of the rest of their countdown (at least 30 s)
     #[arg(long)]
     full: bool,
 }
 
-/// The action, and its nodes.
-#[derive(Debug)]
-pub(crate) struct HoldOptions {
-    /// `None`: list the holds.
-    pub(super) action: Option<HoldAction>,
-    /// How long to wait for the pods; `None`: do not wait.
-    pub(super) wait: Option<Duration>,
-    pub(super) form: HoldOutputFormat,
-    pub(super) cluster: ClusterOptions,
-    nodes: Vec<String>,
-    zone: Option<String>,
-    all: bool,
-}
-
 /// Hold or release.
 #[derive(Debug)]
-pub(super) enum HoldAction {
+pub(crate) enum HoldAction {
     Hold { lasts: Duration, reason: String },
     Release(ReleaseMode),
 }
@@ -96,7 +81,7 @@ pub(crate) enum HoldOutputFormat {
 
 /// The selected nodes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum HoldTargets {
+pub(crate) enum HoldTargets {
     Named(Vec<String>),
     /// The nodes with these labels and fields, in kubectl's syntax; all nodes if both are empty.
     Selected {
@@ -107,7 +92,7 @@ pub(super) enum HoldTargets {
 
 /// Why the selected nodes are inconsistent.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum InvalidTargets {
+pub(crate) enum InvalidTargets {
     #[error("name nodes, or select them with --zone, --selector or --all; nothing was changed")]
     NoNodes,
     #[error("--all and --selector contradict each other; omit one of them")]
@@ -123,52 +108,40 @@ fn hold_for(text: &str) -> Result<Duration, String> {
     is_short.then_some(lasts).ok_or_else(|| "expected at most 24h".to_owned())
 }
 
-impl HoldTargetArgs {
-    fn resolve(self, action: Option<HoldAction>) -> HoldOptions {
-        HoldOptions {
-            action,
-            wait: (!self.no_wait).then_some(self.timeout),
-            form: self.output,
-            cluster: self.kube.resolve(),
-            nodes: self.nodes,
-            zone: self.zone,
-            all: self.all,
-        }
-    }
-}
-
 impl HoldCommandArgs {
-    pub(crate) fn resolve(mut self) -> HoldOptions {
-        if self.targets.nodes.first().is_some_and(|first| first == STATUS) {
-            self.targets.nodes.remove(0);
-            return self.targets.resolve(None);
-        }
-        self.targets.resolve(Some(HoldAction::Hold { lasts: self.lasts, reason: self.reason }))
+    /// The hold, or the release; `None`: list the holds.
+    pub(crate) fn action(&self) -> Option<HoldAction> {
+        let is_status = self.targets.nodes.first().is_some_and(|first| first == STATUS);
+        (!is_status).then(|| HoldAction::Hold { lasts: self.lasts, reason: self.reason.clone() })
     }
 }
 
 impl ReleaseCommandArgs {
-    pub(crate) fn resolve(self) -> HoldOptions {
-        let mode = if self.full { ReleaseMode::Full } else { ReleaseMode::Remainder };
-        self.targets.resolve(Some(HoldAction::Release(mode)))
+    pub(crate) const fn action(&self) -> HoldAction {
+        HoldAction::Release(if self.full { ReleaseMode::Full } else { ReleaseMode::Remainder })
     }
 }
 
-impl HoldOptions {
-    /// The selected nodes.
-    pub(super) fn targets(&self) -> Result<HoldTargets, InvalidTargets> {
+impl HoldTargetArgs {
+    /// How long to wait for the pods; `None`: do not wait.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        (!self.no_wait).then_some(self.timeout)
+    }
+
+    /// The selected nodes; without an action, the first word is `status`.
+    pub(crate) fn targets(&self, action: Option<&HoldAction>) -> Result<HoldTargets, InvalidTargets> {
+        let nodes = &self.nodes[usize::from(action.is_none())..];
         let (labels, fields) = (&self.cluster.selector, &self.cluster.fields);
         let is_selected = !labels.is_empty() || !fields.is_empty();
-        if !self.nodes.is_empty() {
+        if !nodes.is_empty() {
             let plain = |name: &String| name.strip_prefix("node/").unwrap_or(name).to_owned();
-            let named = || HoldTargets::Named(self.nodes.iter().map(plain).collect());
+            let named = || HoldTargets::Named(nodes.iter().map(plain).collect());
             return (!is_selected).then(named).ok_or(InvalidTargets::NamesAndSelector);
         }
         match (self.all, is_selected || self.zone.is_some()) {
             (true, true) => return Err(InvalidTargets::AllAndSelector),
-            (false, false) if self.action.is_some() => return Err(InvalidTargets::NoNodes),
-            (false, false) => {}
-            (true, false) | (false, true) => {}
+            (false, false) if action.is_some() => return Err(InvalidTargets::NoNodes),
+            _ => {}
         }
         let zone = self.zone.as_ref().map(|zone| format!("{ZONE}={zone}"));
         let labels: Vec<String> = zone.into_iter().chain(Some(labels.clone())).collect();
@@ -178,22 +151,19 @@ impl HoldOptions {
 }
 
 impl HoldAction {
-    /// The controller that changes the pods.
-    pub(super) const CONTROLLER: &'static str = TOLERATION_HOLD;
-
-    pub(super) const fn is_hold(&self) -> bool {
+    pub(crate) const fn is_hold(&self) -> bool {
         matches!(self, Self::Hold { .. })
     }
 
     /// The number of pods that the controller has not changed yet.
-    pub(super) const fn missing(&self, counts: &PodCounts) -> usize {
+    pub(crate) const fn missing(&self, counts: &PodCounts) -> usize {
         match self {
             Self::Hold { .. } => counts.not_held,
             Self::Release(_) => counts.held,
         }
     }
 
-    pub(super) fn progress(&self, counts: &PodCounts) -> String {
+    pub(crate) fn progress(&self, counts: &PodCounts) -> String {
         let (held, all) = (counts.held, counts.held + counts.not_held);
         match self {
             Self::Hold { .. } => format!("{held} of {} held", counted(all, "pod")),
@@ -215,7 +185,8 @@ mod tests {
 
     fn targets(words: &str) -> Result<HoldTargets, InvalidTargets> {
         let words = std::iter::once("hold").chain(words.split_whitespace());
-        Line::try_parse_from(words).unwrap().args.resolve().targets()
+        let args = Line::try_parse_from(words).unwrap().args;
+        args.targets.targets(args.action().as_ref())
     }
 
     #[test]

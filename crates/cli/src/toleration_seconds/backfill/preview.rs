@@ -1,7 +1,8 @@
 //! Reads a cluster and finds, for each namespace, the pods that backfill would patch.
 
-use super::BackfillOptions;
+use super::BackfillCommandArgs;
 use crate::output::{API_VERSION, PrintOptions, Printable, Table, TableColumn};
+use crate::toleration_seconds::{ClusterReadError, each, policies};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::admission::pod_toleration_restriction::TolerationListAnnotation;
@@ -9,25 +10,11 @@ use taintward_core::admission::policy::{
     DefaultDurations, RequestedSeconds, TolerationDuration, TolerationPolicy, decide, policy_for,
 };
 use taintward_core::admission::request::NamespaceFact;
-use taintward_core::api_error::ApiFailure;
 use taintward_core::toleration_backfill::{BackfillVerdict, backfill};
 use taintward_core::toleration_guard::own_tolerations;
 use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
-use taintward_kube::api::RequestError;
-use taintward_kube::api::paged_list::{ListRequest, pages};
-use taintward_kube::decode::{Decoded, DecodedPod, NamespaceObject, PolicyObject, WatchedObject};
-
-/// Why the preview cannot be shown.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum PreviewError {
-    #[error("{0}")]
-    Read(#[from] RequestError),
-    #[error(
-        "cannot decode TaintwardPolicy {name}: {why}; its namespaces are unknown, so the controller patches no pods; \
-         correct the policy, or delete it"
-    )]
-    Policy { name: String, why: String },
-}
+use taintward_kube::api::paged_list::ListRequest;
+use taintward_kube::decode::{DecodedPod, NamespaceObject};
 
 /// A pod that would be patched.
 struct PendingPod {
@@ -57,10 +44,13 @@ pub(super) struct BackfillPreview {
 }
 
 impl BackfillPreview {
-    pub(super) async fn read(client: &kube::Client, options: &BackfillOptions) -> Result<Self, PreviewError> {
+    pub(super) async fn read(
+        client: &kube::Client,
+        options: &BackfillCommandArgs,
+    ) -> Result<Self, ClusterReadError> {
         let mut preview = Self {
-            policies: policies(client, options).await?,
-            replaced: options.replaced.clone(),
+            policies: policies(client, options.cluster.timeout).await?,
+            replaced: options.backfill_from.clone(),
             rows: BTreeMap::new(),
         };
         preview.read_namespaces(client, options).await?;
@@ -72,13 +62,8 @@ impl BackfillPreview {
             selector: &cluster.selector,
             fields: &cluster.fields,
         };
-        pages(client, pods, cluster.timeout, &mut |body| {
-            if let Decoded::Object(pod) = DecodedPod::from_json(body)
-                && let Some(pod) = pod.for_holds()
-            {
-                preview.add(&pod);
-            }
-            Ok(())
+        each(client, pods, cluster.timeout, |pod: DecodedPod, _| {
+            pod.for_holds().iter().for_each(|pod| preview.add(pod));
         })
         .await?;
         preview.rows.retain(|_, row| row.pods() > 0);
@@ -88,23 +73,18 @@ impl BackfillPreview {
     async fn read_namespaces(
         &mut self,
         client: &kube::Client,
-        options: &BackfillOptions,
-    ) -> Result<(), PreviewError> {
-        let namespaces =
-            ListRequest { group: "", plural: "namespaces", namespace: "", selector: "", fields: "" };
+        options: &BackfillCommandArgs,
+    ) -> Result<(), ClusterReadError> {
+        let namespaces = ListRequest::all("", "namespaces");
         let upstream = self.upstream();
-        pages(client, namespaces, options.cluster.timeout, &mut |body| {
-            if let Decoded::Object(NamespaceObject { name, facts, .. }) = NamespaceObject::from_json(body) {
-                let policy = policy_for(&self.policies, &facts.labels);
-                let decision = decide(&RequestedSeconds::default(), &facts.requested, policy, upstream);
-                let policy =
-                    policy.and_then(|policy| self.policies.iter().position(|one| one.name == policy.name));
-                let seconds = [decision.not_ready.stay, decision.unreachable.stay];
-                let row =
-                    PreviewRow { facts, policy, seconds, current: 0, own: 0, held: 0, pending: Vec::new() };
-                self.rows.insert(name.into(), row);
-            }
-            Ok(())
+        each(client, namespaces, options.cluster.timeout, |NamespaceObject { name, facts, .. }, _| {
+            let policy = policy_for(&self.policies, &facts.labels);
+            let decision = decide(&RequestedSeconds::default(), &facts.requested, policy, upstream);
+            let policy =
+                policy.and_then(|policy| self.policies.iter().position(|one| one.name == policy.name));
+            let seconds = [decision.not_ready.stay, decision.unreachable.stay];
+            let row = PreviewRow { facts, policy, seconds, current: 0, own: 0, held: 0, pending: Vec::new() };
+            self.rows.insert(name.into(), row);
         })
         .await?;
         Ok(())
@@ -196,41 +176,6 @@ impl PreviewRow {
             TolerationDuration::Forever => "forever".to_owned(),
         });
         if not_ready == unreachable { not_ready } else { format!("{not_ready}/{unreachable}") }
-    }
-}
-
-/// All policies; none if the kind is not defined.
-async fn policies(
-    client: &kube::Client,
-    options: &BackfillOptions,
-) -> Result<Vec<TolerationPolicy>, PreviewError> {
-    let listing = ListRequest {
-        group: PolicyObject::GROUP,
-        plural: PolicyObject::RESOURCE,
-        namespace: "",
-        selector: "",
-        fields: "",
-    };
-    let (mut policies, mut odd) = (Vec::new(), None);
-    let listed = pages(client, listing, options.cluster.timeout, &mut |body| {
-        match PolicyObject::from_json(body) {
-            Decoded::Object(object) => policies.push(object.policy),
-            Decoded::Undecodable(object) => odd = Some(object),
-            Decoded::Unbound(_) => {}
-        }
-        Ok(())
-    })
-    .await;
-    match listed {
-        Err(why) if why.failure != ApiFailure::NotFound => return Err(why.into()),
-        _ => {}
-    }
-    match odd {
-        Some(object) => Err(PreviewError::Policy {
-            name: object.identity.map(|identity| identity.name).unwrap_or_default(),
-            why: object.why,
-        }),
-        None => Ok(policies),
     }
 }
 

@@ -1,15 +1,12 @@
-//! Tracks the pods with a deadline in an eviction engine that receives all watch events and is never pulled.
+//! Tracks the pods with a deadline, and what changed since the last look.
 //!
-//! - Invariant: only the pods of nodes that an event concerns are judged again.
 //! - Invariant: a pod deleted within a few seconds of its deadline was never overdue.
 
-use super::calendar;
+use super::{PendingRow, counting_toleration};
 use crate::cluster_change::{ClusterChange, OVERDUE_AFTER};
-use crate::pending::{PendingRow, counting_toleration};
-use crate::stale_nodes::StaleNodes;
+use crate::live_verdicts::LiveVerdicts;
 use std::collections::BTreeMap;
-use taintward_core::engine::Engine;
-use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
+use taintward_core::engine::Engine as _;
 use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, PodRef, Uid};
 use taintward_core::time::{Mono, Now};
@@ -26,43 +23,33 @@ struct TrackedPod {
     late: bool,
 }
 
-/// The engine, and the rows that were shown last.
+/// The verdicts, and the rows that were shown last.
 pub(crate) struct PendingTracker {
-    engine: EvictionEngine,
+    verdicts: LiveVerdicts,
     namespace: String,
-    stale: StaleNodes,
     shown: BTreeMap<NodeName, BTreeMap<Uid, TrackedPod>>,
 }
 
 impl PendingTracker {
     /// Tracks the pods of one namespace; all if empty.
     pub(crate) fn new(numeric: NumericOperators, namespace: &str) -> Self {
-        let config = EvictionConfig { numeric, starts_as_named: true, ..EvictionConfig::default() };
-        let engine = EvictionEngine::new(config);
-        let namespace = namespace.to_owned();
-        Self { engine, namespace, stale: StaleNodes::default(), shown: BTreeMap::new() }
+        let verdicts = LiveVerdicts::new(numeric);
+        Self { verdicts, namespace: namespace.to_owned(), shown: BTreeMap::new() }
     }
 
     pub(crate) fn nodes(&mut self, batch: Vec<WatchEvent<NodeFact>>, now: Now) {
         let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
-        for event in events {
-            self.stale.add_node(&event);
-            self.engine.handle(EvictionInput::Nodes(event), now);
-        }
+        events.for_each(|event| self.verdicts.handle_node(event, now));
     }
 
     pub(crate) fn pods(&mut self, batch: Vec<WatchEvent<DecodedPod>>, now: Now) {
         let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
-        for event in events {
-            let event = event.map(|decoded| decoded.for_display());
-            self.stale.add_pod(&event, |pod| &pod.node);
-            self.engine.handle(EvictionInput::Pods(event), now);
-        }
+        events.for_each(|event| self.verdicts.handle_pod(event, now));
     }
 
     /// Whether both lists were complete once; before, the verdicts are incomplete.
     pub(crate) fn is_synced(&self) -> bool {
-        self.engine.is_synced()
+        self.verdicts.engine().is_synced()
     }
 
     /// All rows as of the last call of [`Self::changes`], the next one due first.
@@ -75,11 +62,9 @@ impl PendingTracker {
 
     /// The changes since the last call, in the order of names.
     pub(crate) fn changes(&mut self, now: Now) -> Vec<(ClusterChange, PendingRow)> {
-        self.engine.tick(now.mono);
-        // The command does not log notices.
-        drop(self.engine.take_notices());
+        self.verdicts.tick(now.mono);
         let mut changes = Vec::new();
-        for node in self.stale.take(self.shown.keys()) {
+        for node in self.verdicts.take_stale(self.shown.keys()) {
             self.judge(node, now, &mut changes);
         }
         for tracked in self.shown.values_mut().flat_map(BTreeMap::values_mut) {
@@ -95,7 +80,7 @@ impl PendingTracker {
     /// Adds the changes of a node's pods.
     fn judge(&mut self, node: NodeName, now: Now, changes: &mut Vec<(ClusterChange, PendingRow)>) {
         let before = self.shown.remove(&node).unwrap_or_default();
-        let pods = self.engine.pods_on(&node).filter_map(|pod| self.tracked(pod, now));
+        let pods = self.verdicts.engine().pods_on(&node).filter_map(|pod| self.tracked(pod, now));
         let mut current: BTreeMap<Uid, TrackedPod> = pods.collect();
         for (uid, tracked) in &mut current {
             match before.get(uid) {
@@ -115,7 +100,7 @@ impl PendingTracker {
 
     /// Why a pod is no longer on the list.
     fn end(&self, pod: &PodRef, now: Now) -> ClusterChange {
-        match self.engine.explain(pod, now) {
+        match self.verdicts.engine().explain(pod, now) {
             None => ClusterChange::Deleted,
             Some((_, verdict, _)) => match verdict.outcome {
                 Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating)) => ClusterChange::Deleted,
@@ -127,7 +112,7 @@ impl PendingTracker {
 
     /// `None` for a pod that stays.
     fn tracked(&self, pod: PodRef, now: Now) -> Option<(Uid, TrackedPod)> {
-        let (name, verdict, taints) = self.engine.explain(&pod, now)?;
+        let (name, verdict, taints) = self.verdicts.engine().explain(&pod, now)?;
         if !self.namespace.is_empty() && name.namespace() != self.namespace {
             return None;
         }
@@ -165,6 +150,11 @@ fn has_same_deadline(one: &PendingRow, other: &PendingRow) -> bool {
 fn to_second(at: Mono) -> Mono {
     const SECOND: i64 = 1_000_000;
     Mono::from_micros(at.as_micros().saturating_add(SECOND / 2).div_euclid(SECOND).saturating_mul(SECOND))
+}
+
+/// The same time with the wall clock instead of the monotonic one, for comparison with rows.
+pub(super) const fn calendar(now: Now) -> Now {
+    Now::exact(Mono::from_micros(now.wall.as_micros()), now.wall)
 }
 
 #[cfg(test)]

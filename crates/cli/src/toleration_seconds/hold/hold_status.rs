@@ -2,16 +2,16 @@
 
 use crate::messages::{moment, stamp, with_zone};
 use crate::output::{API_VERSION, PrintOptions, Table, TableColumn, Terminal};
+use crate::toleration_seconds::each;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration_hold::HoldOrigin;
 use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
-use taintward_kube::api::RequestBudget;
-use taintward_kube::api::RequestError;
 use taintward_kube::api::paged_list::{ListRequest, pages};
-use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject as _};
+use taintward_kube::api::{RequestBudget, RequestError};
+use taintward_kube::decode::DecodedPod;
 use taintward_kube::hold_annotations::{HOLD, decode_reason, decode_request};
 
 /// The holds of a node.
@@ -65,9 +65,8 @@ impl HoldStatus {
             Ok(())
         })
         .await?;
-        pages(client, list("pods", "spec.nodeName!="), limit, &mut |body| {
-            if let Decoded::Object(pod) = DecodedPod::from_json(body)
-                && let Some(pod) = pod.for_holds()
+        each(client, list("pods", "spec.nodeName!="), limit, |pod: DecodedPod, _| {
+            if let Some(pod) = pod.for_holds()
                 && is_selected(pod.node.as_str())
                 && let RecordState::Known(record) = &pod.record
                 && !record.is_released()
@@ -80,7 +79,6 @@ impl HoldStatus {
                     Some(HoldOrigin::Person) | None => row.by_administrator = true,
                 }
             }
-            Ok(())
         })
         .await?;
         Ok(found)

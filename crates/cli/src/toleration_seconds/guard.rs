@@ -7,29 +7,29 @@
 mod guard_command_args;
 mod guard_report;
 
-pub(crate) use guard_command_args::{GuardCommandArgs, GuardOptions};
+pub(crate) use guard_command_args::GuardCommandArgs;
 
 use crate::args::controllers::TOLERATION_GUARD;
 use crate::cluster_state::{ClusterStateError, open};
-use crate::controller_presence;
 use crate::messages::counted;
-use crate::output::PrintError;
+use crate::output::{PrintError, enumerated};
 use crate::say;
+use crate::toleration_seconds::controller_presence;
+use crate::toleration_seconds::controller_wait::{ControllerRequest, ControllerWaitError, RemainingPods};
 use guard_command_args::{GuardAction, GuardTargets, InvalidGuardTargets};
 use guard_report::{GuardReport, GuardRow};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::Duration;
 use taintward_core::toleration_guard::GuardCeiling;
 use taintward_kube::api::{ApiClient, RequestError};
 use taintward_kube::config::Connected;
-use tokio::time::Instant;
 
-/// The pause between two checks of the pods.
-const LOOK_PAUSE: Duration = Duration::from_secs(1);
-
-/// If nothing changes for this long, the controller is not running.
-const REACTION_MAX: Duration = Duration::from_secs(15);
+/// The label of each namespace.
+const REQUEST: ControllerRequest = ControllerRequest {
+    controller: TOLERATION_GUARD,
+    written: "labels",
+    check: "check it with `taintward guard status`",
+};
 
 /// The maximum number of taints and namespaces in a sentence.
 const NAMED_MAX: usize = 5;
@@ -52,48 +52,31 @@ enum GuardError {
     Absent(String),
     #[error("no namespace matches these labels; nothing was changed; check --selector")]
     NoNamespace,
-    #[error(
-        "{0}; the labels are written, but the state of the pods is unknown; check it with `taintward guard status`"
-    )]
-    Unseen(RequestError),
-    #[error(
-        "{} after {}: toleration-guard-controller does not run, has not finished, or cannot patch pods; check the process \
-         `taintward run --controllers=toleration-guard-controller` and its permissions. The labels stay, and the \
-         controller applies them as soon as it can", .what, crate::args::duration::display(*.waited)
-    )]
-    Unfinished { what: String, waited: Duration },
-    #[error(
-        "{what}: {why}. The labels stay, and the controller applies them when it runs (docs/managed-clusters.md)"
-    )]
-    NoController { what: String, why: String },
+    #[error(transparent)]
+    Wait(#[from] ControllerWaitError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
 
-pub(crate) fn run(options: &GuardOptions) -> ExitCode {
+pub(crate) fn run(options: &GuardCommandArgs) -> ExitCode {
     say::exit_code(carry_out(options))
 }
 
-fn carry_out(options: &GuardOptions) -> Result<(), GuardError> {
+fn carry_out(options: &GuardCommandArgs) -> Result<(), GuardError> {
     let targets = options.targets()?;
     let (runtime, connected) = open(&options.cluster.settings)?;
     runtime.block_on(async {
         let report = GuardReport::read(&connected.streams, options, &targets, &BTreeMap::new()).await?;
-        let targets = GuardTargets::Named(existing(&report, targets)?);
-        let before: BTreeMap<String, GuardCeiling> =
-            report.rows.iter().map(|(name, row)| (name.clone(), row.ceiling)).collect();
+        let names = existing(&report, targets)?;
         let report = match options.action {
             GuardAction::Status => report,
-            GuardAction::On(seconds) => {
-                change(&connected, options, (&targets, &before), Some(seconds)).await?
-            }
-            GuardAction::Off => change(&connected, options, (&targets, &before), None).await?,
+            GuardAction::On | GuardAction::Off => change(&connected, options, names, &report).await?,
         };
         if !options.output.is_for_people() || !report.rows.is_empty() {
             options.output.print(&report)?;
         }
         if options.output.is_for_people() {
-            notes(&options.action, &report);
+            notes(options.action, &report);
         }
         Ok(())
     })
@@ -114,33 +97,32 @@ fn existing(report: &GuardReport, targets: GuardTargets) -> Result<Vec<String>, 
 /// Writes the labels and, if requested, waits until the controller has changed the pods.
 async fn change(
     connected: &Connected,
-    options: &GuardOptions,
-    (targets, before): (&GuardTargets, &BTreeMap<String, GuardCeiling>),
-    ceiling: Option<i64>,
+    options: &GuardCommandArgs,
+    names: Vec<String>,
+    report: &GuardReport,
 ) -> Result<GuardReport, GuardError> {
+    let before: BTreeMap<String, GuardCeiling> =
+        report.rows.iter().map(|(name, row)| (name.clone(), row.ceiling)).collect();
+    let ceiling = (options.action == GuardAction::On).then_some(options.ceiling);
     let api = ApiClient::new(connected.client.clone(), "");
-    if let GuardTargets::Named(names) = targets {
-        for name in names {
-            let written = api.write_ceiling(name, ceiling).await;
-            written.map_err(|why| GuardError::Namespace(name.clone(), why))?;
-        }
+    for name in &names {
+        let written = api.write_ceiling(name, ceiling).await;
+        written.map_err(|why| GuardError::Namespace(name.clone(), why))?;
     }
-    let look = async || GuardReport::read(&connected.streams, options, targets, before).await;
-    let unseen = |why| match why {
-        GuardError::Read(why) => GuardError::Unseen(why),
-        other => other,
+    let targets = GuardTargets::Named(names);
+    let look = async || {
+        let report = GuardReport::read(&connected.streams, options, &targets, &before).await;
+        report.map_err(|why| REQUEST.unseen(why))
     };
-    let report = look().await.map_err(|why| unseen(why.into()))?;
+    let report = look().await?;
     let absence = match report.total(|row| row.pending) {
         0 => None,
-        _ => {
-            let limit = options.cluster.timeout;
-            controller_presence::absence(&connected.client, TOLERATION_GUARD, limit).await
-        }
+        _ => controller_presence::absence(&connected.client, TOLERATION_GUARD, options.timeout()).await,
     };
-    match (options.wait, absence) {
+    match (options.wait(), absence) {
         (Some(limit), absence) => {
-            follow(&options.action, limit, absence.as_deref(), look).await.map_err(unseen)
+            let remaining = |report: &GuardReport| remaining(options.action, report);
+            Ok(REQUEST.follow(limit, absence.as_deref(), look, remaining).await?)
         }
         (None, absence) => {
             if let Some(why) = absence {
@@ -151,54 +133,19 @@ async fn change(
     }
 }
 
-/// Checks the pods until all of them are as requested, and shows the progress. Only `off` waits for pods of silent
-/// nodes, because its result must hold for all pods. If the controller seems to be absent, it gives up when one that runs
-/// without an election would have changed a pod.
-async fn follow(
-    action: &GuardAction,
-    limit: Duration,
-    absence: Option<&str>,
-    look: impl AsyncFn() -> Result<GuardReport, RequestError>,
-) -> Result<GuardReport, GuardError> {
-    let began = Instant::now();
-    let (mut last, mut changed, mut is_warned) = (None, began, false);
-    loop {
-        let report = look().await?;
-        let missing = match action {
-            GuardAction::Off => report.missing(),
-            GuardAction::On(_) | GuardAction::Status => report.total(|row| row.pending),
-        };
-        if missing == 0 {
-            return Ok(report);
-        }
-        let progress = progress(action, &report);
-        if last != Some(missing) {
-            (last, changed) = (Some(missing), Instant::now());
-            say::line("", format!("{progress}..."));
-        }
-        let is_idle = report.total(|row| row.pending) > 0;
-        if is_idle && changed.elapsed() >= REACTION_MAX && absence.is_none() && !is_warned {
-            is_warned = true;
-            say::warning(
-                "no pod has changed for 15 s; check that `taintward run --controllers=toleration-guard-controller` runs",
-            );
-        }
-        if began.elapsed() >= limit {
-            return Err(GuardError::Unfinished { what: progress, waited: limit });
-        }
-        if let Some(why) = absence.filter(|_| is_idle && changed.elapsed() >= REACTION_MAX) {
-            return Err(GuardError::NoController { what: progress, why: why.to_owned() });
-        }
-        tokio::time::sleep(LOOK_PAUSE).await;
-    }
+/// Only `off` waits for pods of silent nodes, because its result must hold for all pods.
+fn remaining(action: GuardAction, report: &GuardReport) -> RemainingPods {
+    let pending = report.total(|row| row.pending);
+    let count = if action == GuardAction::Off { report.missing() } else { pending };
+    RemainingPods { count, are_changeable: pending > 0, progress: progress(action, report) }
 }
 
-fn progress(action: &GuardAction, report: &GuardReport) -> String {
+fn progress(action: GuardAction, report: &GuardReport) -> String {
     let (missing, waiting) = (report.missing(), report.total(|row| row.waiting));
     let guarded = report.total(|row| row.guarded);
     let what = match action {
         GuardAction::Off => format!("{} still without their own seconds", counted(missing, "pod")),
-        GuardAction::On(_) | GuardAction::Status => {
+        GuardAction::On | GuardAction::Status => {
             format!("{guarded} of {} guarded", counted(guarded + missing, "pod"))
         }
     };
@@ -209,7 +156,7 @@ fn progress(action: &GuardAction, report: &GuardReport) -> String {
 }
 
 /// Prints remarks besides the table.
-fn notes(action: &GuardAction, report: &GuardReport) {
+fn notes(action: GuardAction, report: &GuardReport) {
     let pending = report.total(|row| row.pending);
     let waiting = report.total(|row| row.waiting + row.released);
     let read: usize = report.total(|row| row.own + row.held + row.released + row.uncovered.len());
@@ -240,7 +187,7 @@ fn notes(action: &GuardAction, report: &GuardReport) {
     }
     unrecorded(report);
     odd_labels(report);
-    if *action != GuardAction::Off && !report.rows.is_empty() {
+    if action != GuardAction::Off && !report.rows.is_empty() {
         uncovered(report);
     }
 }
@@ -251,7 +198,7 @@ fn unrecorded(report: &GuardReport) {
         say::warning(&format!(
             "kept without their own seconds: {}. Another client removed their annotation, so they have the ceiling or no \
              seconds; recreate them, or set the tolerationSeconds that their templates or policies say",
-            some(&pods)
+            enumerated(&pods, NAMED_MAX)
         ));
     }
 }
@@ -263,7 +210,7 @@ fn odd_labels(report: &GuardReport) {
         say::warning(&format!(
             "the label taintward.io/guard-ceiling-seconds of {} is not a number from 10 to 604800, so their pods stay \
              unchanged; correct it with `taintward guard on` or `off`",
-            some(&odd)
+            enumerated(&odd, NAMED_MAX)
         ));
     }
 }
@@ -278,28 +225,23 @@ fn uncovered(report: &GuardReport) {
             .collect();
         say::note(format!(
             "kube-controller-manager also evicts guarded pods because of other NoExecute taints: {}",
-            some(&taints.iter().map(String::as_str).collect::<Vec<_>>())
+            enumerated(&taints, NAMED_MAX)
         ));
     }
     let pods: Vec<&str> = report.rows.values().flat_map(|row| &row.uncovered).map(String::as_str).collect();
     if !pods.is_empty() {
         say::note(format!(
             "no ceiling covers {}; `taintward explain pod` shows why they are evicted",
-            some(&pods)
+            enumerated(&pods, NAMED_MAX)
         ));
     }
     if !report.others.is_empty() {
         let names: Vec<&str> = report.others.keys().map(String::as_str).collect();
         let pods: usize = report.others.values().sum();
-        say::note(format!("not guarded: {} in {}", counted(pods, "running pod"), some(&names)));
-    }
-}
-
-/// The first of several names.
-fn some(names: &[&str]) -> String {
-    let shown = names.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
-    match names.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
-        Some(more) => format!("{shown} and {more} more"),
-        None => shown,
+        say::note(format!(
+            "not guarded: {} in {}",
+            counted(pods, "running pod"),
+            enumerated(&names, NAMED_MAX)
+        ));
     }
 }

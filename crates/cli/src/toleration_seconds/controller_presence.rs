@@ -2,7 +2,7 @@
 //!
 //! - Invariant: what cannot be read counts as unknown, never as absent.
 
-use crate::args::controllers::{self, is_on};
+use crate::args::controllers::runs;
 use serde_json::Value;
 use std::time::Duration;
 use taintward_kube::api::RequestBudget;
@@ -46,12 +46,6 @@ pub(crate) fn controllers_of(deployment: &Value) -> Option<&str> {
     let containers = deployment.pointer("/spec/template/spec/containers")?.as_array()?;
     let arguments = containers.iter().filter_map(|container| container["args"].as_array()).flatten();
     arguments.filter_map(Value::as_str).find_map(|argument| argument.strip_prefix("--controllers="))
-}
-
-/// Whether a list enables a controller.
-pub(crate) fn runs(list: &str, controller: &str) -> bool {
-    let entries: Vec<_> = list.split(',').filter_map(|entry| controllers::parse(entry).ok()).collect();
-    is_on(&entries, controller)
 }
 
 #[cfg(test)]

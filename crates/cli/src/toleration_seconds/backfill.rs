@@ -2,17 +2,30 @@
 //!
 //! - Input: namespaces, policies and pods of a cluster. Output: a row for each namespace.
 
-mod backfill_command_args;
 mod preview;
 
-pub(crate) use backfill_command_args::{BackfillCommandArgs, BackfillOptions};
-
+use crate::args::default_seconds;
+use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::{ClusterStateError, open};
 use crate::messages::counted;
-use crate::output::PrintError;
+use crate::output::{OutputArgs, PrintError};
 use crate::say;
-use preview::{BackfillPreview, PreviewError};
+use crate::toleration_seconds::ClusterReadError;
+use clap::Args;
+use preview::BackfillPreview;
 use std::process::ExitCode;
+use taintward_core::admission::policy::DefaultDurations;
+
+#[derive(Debug, Args)]
+pub(crate) struct BackfillCommandArgs {
+    /// The tolerationSeconds that count as a default, as for `taintward run --backfill-from`
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_delimiter = ',', value_parser = default_seconds::parse)]
+    backfill_from: Vec<DefaultDurations>,
+    #[command(flatten)]
+    cluster: ClusterOptions,
+    #[command(flatten)]
+    output: OutputArgs,
+}
 
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
@@ -20,16 +33,16 @@ enum BackfillError {
     #[error(transparent)]
     ClusterState(#[from] ClusterStateError),
     #[error(transparent)]
-    Preview(#[from] PreviewError),
+    Read(#[from] ClusterReadError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
 
-pub(crate) fn run(options: &BackfillOptions) -> ExitCode {
+pub(crate) fn run(options: &BackfillCommandArgs) -> ExitCode {
     say::exit_code(show(options))
 }
 
-fn show(options: &BackfillOptions) -> Result<(), BackfillError> {
+fn show(options: &BackfillCommandArgs) -> Result<(), BackfillError> {
     let (runtime, connected) = open(&options.cluster.settings)?;
     let preview = runtime.block_on(BackfillPreview::read(&connected.streams, options))?;
     if !options.output.is_for_people() {

@@ -1,15 +1,13 @@
-//! Defines the flags of toleration-hold-controller.
+//! Defines the flags of the controllers that change the tolerationSeconds of pods: holds, backfill, the guard.
 
 use super::run_args_error::RunArgsError;
-use crate::args::duration;
+use crate::args::{default_seconds, duration};
 use clap::Args;
 use std::time::Duration;
+use taintward_core::admission::policy::DefaultDurations;
 use taintward_core::time::Span;
 use taintward_core::toleration_hold::MAX_HOLD;
-use taintward_core::toleration_seconds::{HoldLimit, HoldSettings};
-
-/// The ids of the flags that only holds use.
-pub(super) const HOLD_IDS: [(&str, &str); 2] = [("hold_limit", "--hold-limit"), ("hold_for", "--hold-for")];
+use taintward_core::toleration_seconds::{BackfillSettings, GuardSettings, HoldLimit, HoldSettings};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Holds (toleration-hold-controller)")]
@@ -70,6 +68,45 @@ impl HoldArgs {
             ParsedLimit::Some { nodes, percent } => Some(HoldLimit { nodes, percent, hold_for }),
         };
         Ok(HoldSettings { limit })
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Backfill (toleration-backfill-controller)")]
+pub(super) struct BackfillArgs {
+    /// The tolerationSeconds that count as a default, which the controller replaces: one value for both taints, or two
+    /// with a slash for not-ready and unreachable; each a number, or forever. The API server's own admission sets 300;
+    /// add the values of earlier policies
+    #[arg(long, value_name = "SECONDS", default_value = "300", value_delimiter = ',', value_parser = default_seconds::parse)]
+    #[arg(env = "TAINTWARD_BACKFILL_FROM", hide_env = true)]
+    backfill_from: Vec<DefaultDurations>,
+    /// Maximum number of pods patched per second
+    #[arg(long, value_name = "COUNT", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(env = "TAINTWARD_BACKFILL_QPS", hide_env = true)]
+    backfill_qps: u32,
+}
+
+impl BackfillArgs {
+    /// The settings of backfill.
+    pub(super) fn settings(&self) -> BackfillSettings {
+        BackfillSettings { replaced: self.backfill_from.clone(), per_second: self.backfill_qps }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Guard (toleration-guard-controller)")]
+pub(super) struct GuardArgs {
+    /// Maximum number of pods per second for which the controller sets a ceiling, or restores their own seconds; shared
+    /// with backfill if both run
+    #[arg(long, value_name = "COUNT", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(env = "TAINTWARD_GUARD_QPS", hide_env = true)]
+    guard_qps: u32,
+}
+
+impl GuardArgs {
+    /// The settings of the guard.
+    pub(super) fn settings(&self) -> GuardSettings {
+        GuardSettings { per_second: self.guard_qps }
     }
 }
 

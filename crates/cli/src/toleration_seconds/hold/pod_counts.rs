@@ -1,27 +1,27 @@
 //! Counts the held pods of the nodes, and lists the pods that no hold can cover.
 
+use crate::toleration_seconds::each;
 use std::collections::BTreeMap;
 use taintward_core::taint::Taint;
 use taintward_core::toleration_hold::{HoldCoverage, UncoveredReason};
 use taintward_core::toleration_seconds::{HeldPodFact, RecordState};
-use taintward_kube::api::RequestBudget;
-use taintward_kube::api::RequestError;
-use taintward_kube::api::paged_list::{ListRequest, pages};
-use taintward_kube::decode::{Decoded, DecodedNode, DecodedPod, WatchedObject as _};
+use taintward_kube::api::paged_list::ListRequest;
+use taintward_kube::api::{RequestBudget, RequestError};
+use taintward_kube::decode::{DecodedNode, DecodedPod};
 
 /// The pods of the selected nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PodCounts {
+pub(crate) struct PodCounts {
     /// Pods whose seconds a hold has cleared.
-    pub(super) held: usize,
+    pub(crate) held: usize,
     /// Pods with seconds that a hold would clear.
-    pub(super) not_held: usize,
+    pub(crate) not_held: usize,
     /// Pods whose countdown continues despite a hold.
-    pub(super) uncovered: Vec<(String, UncoveredReason)>,
+    pub(crate) uncovered: Vec<(String, UncoveredReason)>,
 }
 
 /// The present state of the pods of these nodes.
-pub(super) async fn look(
+pub(crate) async fn look(
     client: &kube::Client,
     nodes: &[String],
     limit: RequestBudget,
@@ -33,14 +33,12 @@ pub(super) async fn look(
     };
     let pods = ListRequest { group: "", plural: "pods", namespace: "", selector: "", fields: &fields };
     let mut counts = PodCounts::default();
-    pages(client, pods, limit, &mut |body| {
-        if let Decoded::Object(pod) = DecodedPod::from_json(body)
-            && let Some(taints) = taints.get(pod.pod.node.as_str())
+    each(client, pods, limit, |pod: DecodedPod, _| {
+        if let Some(taints) = taints.get(pod.pod.node.as_str())
             && let Some(pod) = pod.for_holds()
         {
             counts.count(&pod, taints);
         }
-        Ok(())
     })
     .await?;
     Ok(counts)
@@ -59,14 +57,12 @@ async fn silent_nodes(
         _ => String::new(),
     };
     let request = ListRequest { group: "", plural: "nodes", namespace: "", selector: "", fields: &fields };
-    pages(client, request, limit, &mut |body| {
-        if let Decoded::Object(node) = DecodedNode::from_json(body)
-            && node.for_holds().is_silent
+    each(client, request, limit, |node: DecodedNode, _| {
+        if node.for_holds().is_silent
             && let Some(taints) = found.get_mut(node.taints.name.as_str())
         {
             *taints = node.taints.taints;
         }
-        Ok(())
     })
     .await?;
     Ok(found)

@@ -1,0 +1,113 @@
+//! Watches nodes and pods, and follows the pods with a deadline.
+
+use super::PendingRow;
+use super::tracker::PendingTracker;
+use crate::cluster_change::ClusterChange;
+use std::time::Duration;
+use taintward_core::fact::NodeFact;
+use taintward_core::time::Now;
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::decode::{DecodedPod, WatchedObject};
+use taintward_kube::watch::{
+    MissingAccess, StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher,
+};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Interval, MissedTickBehavior};
+
+/// The maximum number of batches that wait.
+const BATCHES_MAX: usize = 16;
+
+/// The pods with a deadline.
+pub(crate) struct DeadlineWatch<'c> {
+    tracker: PendingTracker,
+    nodes: WatchInput<NodeFact>,
+    pods: WatchInput<DecodedPod>,
+    tick: Interval,
+    now: Box<dyn Fn() -> Now + 'c>,
+}
+
+/// The watch of one kind.
+struct WatchInput<F> {
+    batches: mpsc::Receiver<Vec<WatchEvent<F>>>,
+    health: watch::Receiver<StreamHealth>,
+}
+
+/// Why a watch does not deliver events.
+pub(crate) enum WatchProblem {
+    Forbidden(MissingAccess),
+    Interrupted(String),
+}
+
+impl<'c> DeadlineWatch<'c> {
+    /// Follows the pods of the scope, and looks for those that are overdue at each tick.
+    pub(crate) fn new(
+        client: &kube::Client,
+        pods: WatchScope,
+        numeric: NumericOperators,
+        tick: Duration,
+        now: Box<dyn Fn() -> Now + 'c>,
+    ) -> Self {
+        let mut tick = tokio::time::interval(tick);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            tracker: PendingTracker::new(numeric, &pods.namespace),
+            nodes: WatchInput::listen(client, WatchScope::default()),
+            pods: WatchInput::listen(client, pods),
+            tick,
+            now,
+        }
+    }
+
+    /// The cluster's time.
+    pub(crate) fn now(&self) -> Now {
+        (self.now)()
+    }
+
+    /// Waits for events, for another health of a watch, or for the tick, and returns what changed, in the order of names.
+    pub(crate) async fn next(&mut self) -> Vec<(ClusterChange, PendingRow)> {
+        tokio::select! {
+            Some(batch) = self.nodes.batches.recv() => self.tracker.nodes(batch, self.now()),
+            Some(batch) = self.pods.batches.recv() => self.tracker.pods(batch, self.now()),
+            Ok(()) = self.nodes.health.changed() => {}
+            Ok(()) = self.pods.health.changed() => {}
+            _ = self.tick.tick() => {}
+        }
+        // All available batches are handled before the output.
+        while let Ok(batch) = self.nodes.batches.try_recv() {
+            self.tracker.nodes(batch, self.now());
+        }
+        while let Ok(batch) = self.pods.batches.try_recv() {
+            self.tracker.pods(batch, self.now());
+        }
+        if self.tracker.is_synced() { self.tracker.changes(self.now()) } else { Vec::new() }
+    }
+
+    /// All pods with a deadline, the next one first; `None` before the lists are complete.
+    pub(crate) fn rows(&self) -> Option<Vec<PendingRow>> {
+        self.tracker.is_synced().then(|| self.tracker.rows())
+    }
+
+    /// Why the rows may be old, if they may be.
+    pub(crate) fn problem(&self) -> Option<WatchProblem> {
+        self.nodes.problem().or_else(|| self.pods.problem())
+    }
+}
+
+impl<F: WatchedObject> WatchInput<F> {
+    fn listen(client: &kube::Client, scope: WatchScope) -> Self {
+        let (out, batches) = mpsc::channel(BATCHES_MAX);
+        let (report, health) = watch::channel(StreamHealth::default());
+        let watcher = Watcher::<F>::new(client.clone(), WatchSettings { scope, ..WatchSettings::default() });
+        tokio::spawn(watcher.run(out, report));
+        Self { batches, health }
+    }
+
+    fn problem(&self) -> Option<WatchProblem> {
+        let health = self.health.borrow();
+        match (health.missing, &health.phase) {
+            (Some(missing), _) => Some(WatchProblem::Forbidden(missing)),
+            (None, StreamPhase::Waiting { why, .. }) => Some(WatchProblem::Interrupted(why.clone())),
+            (None, _) => None,
+        }
+    }
+}
