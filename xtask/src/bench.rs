@@ -1,32 +1,27 @@
-//! Benchmarks Taintward, kube-controller-manager and the bare requests in turns against one API server.
-//!
-//! - Writes ratios and goals to standard output and docs/benchmarks.md. See `bench/measure.rs` for the measuring.
+//! Benchmarks Taintward, kube-controller-manager and the bare requests, each benchmark on a page of docs.
 
 mod board;
 mod cpu_load;
+mod evictions;
 mod faults;
 mod flood;
-mod floor;
 mod holds;
 mod lifecycle;
 mod load;
-mod measure;
 mod policies;
+mod readings;
 pub(crate) mod report;
 mod sandbox;
-mod sandbox_process;
-pub(crate) mod webhook;
+mod webhook;
 
-use crate::contender::Contender;
+use crate::contender::{Contender, Contenders};
 use crate::sources;
 use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
-use load::LoadGenerator;
-use measure::BenchResults;
 use std::env;
 use std::path::PathBuf;
-use taintward_envtest::{Account, Audit, Binaries, Cluster, ClusterConfig};
+use taintward_envtest::{Audit, Binaries, Cluster, ClusterConfig};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct BenchArgs {
@@ -52,8 +47,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(faults::names()))]
     only: Vec<String>,
     /// The programs to compare
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BenchContender::Ours, BenchContender::Original, BenchContender::Floor, BenchContender::Jobs])]
-    contenders: Vec<BenchContender>,
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Contender::Ours, Contender::Original, Contender::Floor, Contender::Jobs])]
+    contenders: Vec<Contender>,
     /// An earlier build of taintward, to compare as well
     #[arg(long, value_name = "PROGRAM")]
     earlier: Option<PathBuf>,
@@ -74,6 +69,10 @@ impl BenchArgs {
 
     fn rounds(&self) -> usize {
         self.rounds.unwrap_or(3)
+    }
+
+    fn contenders(&self) -> Result<Contenders> {
+        Contenders::new(&self.contenders, self.earlier.as_deref())
     }
 }
 
@@ -98,22 +97,6 @@ enum BenchSubject {
     Faults,
 }
 
-/// A column of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum BenchContender {
-    /// `taintward run`
-    Ours,
-    /// kube-controller-manager
-    Original,
-    /// The same requests from a bare loop that decides nothing
-    Floor,
-    /// `taintward run --disruption-condition=jobs`
-    Jobs,
-    /// `taintward run` of the build that `--earlier` names
-    #[value(skip)]
-    Earlier,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Measurement {
     Latency,
@@ -123,19 +106,10 @@ enum Measurement {
     Memory,
 }
 
-/// Sizes that need at most a minute.
-fn quick(arguments: &BenchArgs) -> BenchArgs {
-    BenchArgs { pods: 2000, nodes: 10, pods_per_node: 20, rounds: Some(1), ..arguments.clone() }
-}
-
 pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
-    match arguments.what {
-        // The measured code runs in other programs.
-        Some(BenchSubject::Board) => return board::run(arguments.quick).await,
-        Some(BenchSubject::Faults) => return faults::run(arguments).await,
-        _ => {}
-    }
-    if cfg!(debug_assertions) {
+    // The measured code runs in other programs.
+    let is_apart = matches!(arguments.what, Some(BenchSubject::Board | BenchSubject::Faults));
+    if cfg!(debug_assertions) && !is_apart {
         // The floor runs in this program, and is a lower bound only if it is optimized.
         eprintln!("building the optimized benchmark");
         let words = env::args_os().skip(1);
@@ -144,78 +118,20 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
         );
     }
     match arguments.what {
-        Some(BenchSubject::Sandbox) => {
-            return sandbox::run(if arguments.quick { 3000 } else { arguments.pods.min(50_000) }).await;
-        }
-        Some(BenchSubject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds()).await,
-        Some(BenchSubject::Flood) => return flood::run(arguments.quick).await,
-        Some(BenchSubject::Holds) => return holds::run(arguments.quick, arguments.rounds()).await,
-        Some(BenchSubject::Policies) => return policies::run(arguments.quick).await,
-        Some(BenchSubject::Webhook) => return webhook::run(arguments.quick).await,
-        Some(BenchSubject::Board | BenchSubject::Faults) | None => {}
+        None => evictions::run(arguments).await,
+        Some(BenchSubject::Sandbox) => sandbox::run(arguments.quick, arguments.pods.min(50_000)).await,
+        Some(BenchSubject::Lifecycle) => lifecycle::run(arguments.quick, arguments.rounds()).await,
+        Some(BenchSubject::Webhook) => webhook::run(arguments.quick).await,
+        Some(BenchSubject::Flood) => flood::run(arguments.quick).await,
+        Some(BenchSubject::Policies) => policies::run(arguments.quick).await,
+        Some(BenchSubject::Holds) => holds::run(arguments.quick, arguments.rounds()).await,
+        Some(BenchSubject::Board) => board::run(arguments.quick).await,
+        Some(BenchSubject::Faults) => faults::run(arguments).await,
     }
-    let contender = Contenders::new(arguments)?;
-    let arguments = if arguments.quick { quick(arguments) } else { arguments.clone() };
-    let cluster = start_cluster().await?;
-    let fleet = LoadGenerator::new(cluster.api(Account::Admin).await?);
-    let mut results = BenchResults::default();
-    if arguments.measure.contains(&Measurement::Latency) {
-        measure::latency(&cluster, &fleet, &contender, &arguments, &mut results).await?;
-    }
-    if arguments.measure.contains(&Measurement::Throughput) {
-        measure::throughput(&cluster, &fleet, &contender, &arguments, &mut results).await?;
-    }
-    if arguments.measure.contains(&Measurement::Contended) {
-        measure::contended(&cluster, &fleet, &contender, &arguments, &mut results).await?;
-    }
-    if arguments.measure.contains(&Measurement::Memory) {
-        measure::memory(&cluster, &fleet, &contender, &arguments, &mut results).await?;
-    }
-    drop(cluster);
-    report::publish(&arguments, &results)
 }
 
 /// A control plane without an audit log.
 async fn start_cluster() -> Result<Cluster> {
     let tools = Binaries::find_or_build()?;
     Cluster::start(&tools, ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() }).await
-}
-
-/// The programs behind the columns.
-pub(crate) struct Contenders {
-    who: Vec<BenchContender>,
-    binary: Option<PathBuf>,
-    earlier: Option<PathBuf>,
-}
-
-impl Contenders {
-    fn new(arguments: &BenchArgs) -> Result<Self> {
-        let mut who = arguments.contenders.clone();
-        who.extend(arguments.earlier.is_some().then_some(BenchContender::Earlier));
-        let ours = who.iter().any(|who| matches!(who, BenchContender::Ours | BenchContender::Jobs));
-        let binary = ours.then(|| sources::build_taintward(true)).transpose()?;
-        Ok(Self { who, binary, earlier: arguments.earlier.clone() })
-    }
-
-    /// Those of the given columns that take part, each with its program; the floor has none. Every other round has the
-    /// reverse order, so that no contender always follows the same one.
-    fn among(&self, columns: &[BenchContender], round: usize) -> Vec<(BenchContender, Option<Contender>)> {
-        let part = columns.iter().filter(|who| self.who.contains(who));
-        let mut order: Vec<_> = part.map(|&who| (who, self.program(who))).collect();
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        order
-    }
-
-    fn program(&self, who: BenchContender) -> Option<Contender> {
-        let (binary, flags) = match who {
-            BenchContender::Floor => return None,
-            BenchContender::Original => return Some(Contender::original()),
-            BenchContender::Ours => (&self.binary, Vec::new()),
-            BenchContender::Jobs => (&self.binary, vec!["--disruption-condition=jobs".to_owned()]),
-            BenchContender::Earlier => (&self.earlier, Vec::new()),
-        };
-        Some(Contender::Taintward { binary: binary.clone()?, flags })
-    }
 }

@@ -5,11 +5,10 @@
 
 mod built_links;
 
-use crate::files::cache_folder;
+use crate::cargo_tool::{MDBOOK, MERMAID};
 use crate::markdown::{links, pages};
 use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeSet;
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,13 +16,9 @@ use std::process::Command;
 /// The page that lists the pages of the book, from the root of the repository.
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// mdBook and what draws the pages' diagrams, which are tools and not dependencies: version and features.
-const MDBOOK: (&str, &str, &[&str]) = ("mdbook", "0.5.4", &["--no-default-features", "--features", "search"]);
-const MERMAID: (&str, &str, &[&str]) = ("mdbook-mermaid", "0.17.1", &[]);
-
 /// Builds `target/book` below `root`; fails if mdBook warns, or if a link of the book is broken.
 pub fn run(root: &Path) -> Result<()> {
-    let (mdbook, mermaid) = (tool(MDBOOK)?, tool(MERMAID)?);
+    let (mdbook, mermaid) = (MDBOOK.find_or_build()?, MERMAID.find_or_build()?);
     let (source, book) = (root.join("target/book-src"), root.join("target/book"));
     for folder in [&source, &book] {
         if folder.exists() {
@@ -35,9 +30,9 @@ pub fn run(root: &Path) -> Result<()> {
     let mut build = Command::new(mdbook);
     build.arg("build").current_dir(root).env("MDBOOK_PREPROCESSOR__MERMAID__COMMAND", &mermaid);
     let done = build.output().context("starting mdbook")?;
-    let output = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
-    if !done.status.success() || ["WARN", "ERROR"].iter().any(|word| output.contains(word)) {
-        bail!("mdbook warns:\n{output}");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
+    if !done.status.success() || ["WARN", "ERROR"].iter().any(|word| said.contains(word)) {
+        bail!("mdbook warns:\n{said}");
     }
     let wrong = built_links::wrong(&book)?;
     if !wrong.is_empty() {
@@ -118,28 +113,6 @@ fn write(file: &Path, text: &str) -> Result<()> {
 /// The pages of `docs`, except the summary itself.
 pub fn pages_of_docs(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(pages(root, Path::new("docs"))?.into_iter().filter(|page| !page.ends_with("SUMMARY.md")).collect())
-}
-
-/// A tool of the pinned version: from `PATH`, or from the folder where `.ci/run` keeps its tools, where it is built if missing.
-fn tool((name, version, features): (&str, &str, &[&str])) -> Result<PathBuf> {
-    let tools = cache_folder()?.join("ci");
-    let kept = tools.join("bin").join(name);
-    for program in [PathBuf::from(name), kept.clone()] {
-        let output = Command::new(&program).arg("--version").output();
-        if output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim().ends_with(version)) {
-            return Ok(program);
-        }
-    }
-    // Cargo starts there, so that it reads no configuration of this repository.
-    fs::create_dir_all(&tools).with_context(|| format!("creating {}", tools.display()))?;
-    let mut install = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    install.args(["install", name, "--version", version, "--locked", "--debug"]);
-    install.args(features).arg("--root").arg(&tools);
-    install.arg("--target-dir").arg(tools.join("target")).current_dir(&tools);
-    if !install.status().context("starting cargo install")?.success() {
-        bail!("cargo install {name} --version {version} failed; the first use needs a network");
-    }
-    Ok(kept)
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 //! `taintward install`; tests compare them.
 
 use crate::sources;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use xtask::observability::{ALERTS, dashboards};
 
 /// The chart's copy of the alerts.
@@ -87,9 +87,5 @@ const BOUNDS: [&str; 4] = [
 ];
 
 fn printed(program: &Path, flags: &[&str]) -> Result<String> {
-    let output = Command::new(program).arg("install").args(flags).stderr(Stdio::inherit()).output()?;
-    if !output.status.success() {
-        bail!("{} install failed ({})", program.display(), output.status);
-    }
-    Ok(String::from_utf8(output.stdout)?)
+    sources::output(Command::new(program).arg("install").args(flags))
 }

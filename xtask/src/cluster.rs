@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 use std::env;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use taintward_envtest::kwok::LABEL;
 use taintward_envtest::{
-    Account, Binaries, Cluster, ClusterConfig, Release, TestApi, binaries, releases, wait,
+    Account, Binaries, Cluster, ClusterConfig, Release, TestApi, binaries, cache_folder, releases, wait,
 };
 
 #[derive(clap::Args)]
@@ -87,17 +87,14 @@ enum KubeconfigAccount {
 pub(crate) async fn run(arguments: ClusterArgs) -> Result<()> {
     match arguments.action {
         Action::Build { version, kwok, helm, promtool, prometheus, actionlint } => {
-            if helm {
-                binaries::HELM.find_or_build()?;
-            }
-            if promtool {
-                binaries::PROMTOOL.find_or_build()?;
-            }
-            if prometheus {
-                binaries::PROMETHEUS.find_or_build()?;
-            }
-            if actionlint {
-                binaries::ACTIONLINT.find_or_build()?;
+            let programs = [
+                (helm, &binaries::HELM),
+                (promtool, &binaries::PROMTOOL),
+                (prometheus, &binaries::PROMETHEUS),
+                (actionlint, &binaries::ACTIONLINT),
+            ];
+            for (_, program) in programs.iter().filter(|(is_wanted, _)| *is_wanted) {
+                program.find_or_build()?;
             }
             build(version, kwok).map(drop)
         }
@@ -117,22 +114,22 @@ fn build(version: Option<&Release>, kwok: bool) -> Result<Binaries> {
     Ok(tools)
 }
 
-/// The state that the keeper writes for the other commands.
+/// The state that the keeper writes for the other commands: its id, and the kubeconfigs of both accounts for each API server.
+#[derive(Serialize, Deserialize)]
 struct KeptCluster {
     pid: u32,
-    kubeconfigs: Value,
+    admin: Vec<PathBuf>,
+    taintward: Vec<PathBuf>,
 }
 
 fn state_file() -> Result<PathBuf> {
-    Ok(binaries::cache_folder()?.join("cluster.json"))
+    Ok(cache_folder()?.join("cluster.json"))
 }
 
 /// The state of a running keeper; `None` if it has ended.
 fn state() -> Result<Option<KeptCluster>> {
-    let Ok(text) = fs::read_to_string(state_file()?) else { return Ok(None) };
-    let state: Value = serde_json::from_str(&text).unwrap_or_default();
-    let Some(pid) = state["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()) else { return Ok(None) };
-    Ok(is_keeper(pid).then(|| KeptCluster { pid, kubeconfigs: state["kubeconfigs"].clone() }))
+    let Ok(text) = fs::read(state_file()?) else { return Ok(None) };
+    Ok(serde_json::from_slice(&text).ok().filter(|state: &KeptCluster| is_keeper(state.pid)))
 }
 
 /// Whether the process is a keeper: another process may have its id now.
@@ -142,17 +139,14 @@ fn is_keeper(pid: u32) -> bool {
     words.windows(2).any(|pair| pair == [b"cluster".as_slice(), b"keep"])
 }
 
-fn demand() -> Result<KeptCluster> {
-    state()?.context("no cluster runs; `cargo xtask cluster up` starts one")
-}
-
 async fn up(version: Option<&Release>, servers: usize, kwok: bool) -> Result<()> {
     if let Some(state) = state()? {
         println!("# a cluster already runs; `cargo xtask cluster down` ends it");
-        return send(&state);
+        tell(&state);
+        return Ok(());
     }
     let tools = build(version, kwok)?;
-    let log = binaries::cache_folder()?.join("keeper.log");
+    let log = cache_folder()?.join("keeper.log");
     let out = File::create(&log)?;
     let mut keeper = Command::new(env::current_exe()?)
         .args(["cluster", "keep", &servers.to_string()])
@@ -178,15 +172,15 @@ async fn up(version: Option<&Release>, servers: usize, kwok: bool) -> Result<()>
         let (key, value) = LABEL;
         println!("# to make a node Ready and run its pods: kubectl label node NAME {key}={value}");
     }
-    send(&state)
+    tell(&state);
+    Ok(())
 }
 
-fn send(state: &KeptCluster) -> Result<()> {
-    for (index, path) in state.kubeconfigs["admin"].as_array().into_iter().flatten().enumerate() {
+fn tell(state: &KeptCluster) {
+    for (index, path) in state.admin.iter().enumerate() {
         let comment = if index == 0 { "" } else { "# second API server: " };
-        println!("{comment}export KUBECONFIG={}", path.as_str().unwrap_or_default());
+        println!("{comment}export KUBECONFIG={}", path.display());
     }
-    Ok(())
 }
 
 async fn down() -> Result<()> {
@@ -206,26 +200,25 @@ async fn status() -> Result<()> {
         println!("no cluster runs");
         return Ok(());
     };
-    for (index, path) in state.kubeconfigs["admin"].as_array().into_iter().flatten().enumerate() {
-        let api = TestApi::from_kubeconfig(Path::new(path.as_str().unwrap_or_default())).await?;
+    for (index, path) in state.admin.iter().enumerate() {
+        let api = TestApi::from_kubeconfig(path).await?;
         match tokio::time::timeout(Duration::from_secs(5), api.text("/readyz")).await {
             Ok(Ok(_)) => println!("API server {index}: ready"),
             Ok(Err(error)) => println!("API server {index}: {error}"),
             Err(_) => println!("API server {index}: no answer in 5 s"),
         }
     }
-    send(&state)
+    tell(&state);
+    Ok(())
 }
 
 fn kubeconfig(account: KubeconfigAccount, server: usize) -> Result<()> {
-    let account = match account {
-        KubeconfigAccount::Admin => "admin",
-        KubeconfigAccount::Taintward => "taintward",
+    let state = state()?.context("no cluster runs; `cargo xtask cluster up` starts one")?;
+    let paths = match account {
+        KubeconfigAccount::Admin => state.admin,
+        KubeconfigAccount::Taintward => state.taintward,
     };
-    let kubeconfigs = demand()?.kubeconfigs;
-    let path =
-        kubeconfigs[account][server].as_str().with_context(|| format!("there is no API server {server}"))?;
-    println!("{path}");
+    println!("{}", paths.get(server).with_context(|| format!("there is no API server {server}"))?.display());
     Ok(())
 }
 
@@ -237,16 +230,15 @@ async fn keep(servers: usize, kwok: bool) -> Result<()> {
         true => Some(cluster.kwok(&binaries::KWOK.find()?).await?),
         false => None,
     };
-    let paths = |account| -> Vec<String> {
-        (0..servers).map(|server| cluster.kubeconfig(account, server).display().to_string()).collect()
+    let paths = |account| (0..servers).map(|server| cluster.kubeconfig(account, server)).collect();
+    let state = KeptCluster {
+        pid: std::process::id(),
+        admin: paths(Account::Admin),
+        taintward: paths(Account::Taintward),
     };
-    let state = json!({
-        "pid": std::process::id(),
-        "kubeconfigs": {"admin": paths(Account::Admin), "taintward": paths(Account::Taintward)},
-    });
-    let (file, phase) = (state_file()?, binaries::cache_folder()?.join("cluster.json.new"));
-    fs::write(&phase, state.to_string())?;
-    fs::rename(phase, &file)?;
+    let (file, half) = (state_file()?, cache_folder()?.join("cluster.json.new"));
+    fs::write(&half, serde_json::to_string(&state)?)?;
+    fs::rename(half, &file)?;
     end.recv().await;
     drop(kubelets);
     drop(cluster);

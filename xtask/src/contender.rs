@@ -1,83 +1,119 @@
-//! Starts Taintward or kube-controller-manager against a cluster and waits until it has listed everything.
+//! Starts the compared programs, Taintward and kube-controller-manager, in turns against one cluster.
 
-use crate::http;
-use anyhow::Result;
+use crate::server_process::ServerProcess;
+use crate::sources;
+use anyhow::{Context as _, Result};
+use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use taintward_envtest::{Account, ChildProcess, Cluster, wait};
+use taintward_envtest::{Account, Cluster, wait};
 
 /// The controllers that run in kube-controller-manager. Its eviction controller finds the pods of a node through an index that the
 /// DaemonSet controller registers (TE-8). For each controller, the log says when its caches are synced.
 const ORIGINAL: &str = "taint-eviction-controller,daemonset-controller";
 
 /// Longer than any sync of 100,000 pods takes on two busy cores.
-const STARTUP_TIMEOUT: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A program that evicts pods or manages the taints of nodes.
-#[derive(Clone, Debug)]
+/// A column of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Contender {
-    /// The binary, with further flags.
-    Taintward { binary: PathBuf, flags: Vec<String> },
-    /// kube-controller-manager with only these controllers, with further flags.
-    Original { controllers: &'static str, flags: Vec<String> },
+    /// `taintward run`
+    Ours,
+    /// kube-controller-manager
+    Original,
+    /// The same requests from a bare loop that decides nothing
+    Floor,
+    /// `taintward run --disruption-condition=jobs`
+    Jobs,
+    /// `taintward run` of the build that `--earlier` names
+    #[value(skip)]
+    Earlier,
 }
 
-impl Contender {
-    /// The evictions of kube-controller-manager.
-    pub(crate) fn original() -> Self {
-        Self::Original { controllers: ORIGINAL, flags: Vec::new() }
+/// How a contender runs.
+#[derive(Default)]
+pub(crate) struct ContenderOptions<'a> {
+    /// The only controllers, if not those that evict pods.
+    pub(crate) controllers: Option<&'a str>,
+    /// Further flags.
+    pub(crate) flags: &'a [String],
+    /// Instead of that of the contender's account.
+    pub(crate) kubeconfig: Option<&'a Path>,
+}
+
+/// The programs that take part.
+pub(crate) struct Contenders {
+    who: Vec<Contender>,
+    binary: Option<PathBuf>,
+    earlier: Option<PathBuf>,
+}
+
+impl Contenders {
+    pub(crate) fn new(who: &[Contender], earlier: Option<&Path>) -> Result<Self> {
+        let mut who = who.to_vec();
+        who.extend(earlier.map(|_| Contender::Earlier));
+        let is_built = who.iter().any(|who| matches!(who, Contender::Ours | Contender::Jobs));
+        let binary = is_built.then(|| sources::build_taintward(true)).transpose()?;
+        Ok(Self { who, binary, earlier: earlier.map(Path::to_owned) })
     }
 
-    /// The account that it uses unless a kubeconfig is given.
-    const fn account(&self) -> Account {
-        match self {
-            Self::Taintward { .. } => Account::Taintward,
-            Self::Original { .. } => Account::Admin,
+    pub(crate) fn contains(&self, who: Contender) -> bool {
+        self.who.contains(&who)
+    }
+
+    /// Those of the given columns that take part. Every other round has the reverse order, so that no contender always follows
+    /// the same one.
+    pub(crate) fn in_turn(&self, columns: &[Contender], round: usize) -> Vec<Contender> {
+        let mut order: Vec<_> = columns.iter().copied().filter(|who| self.contains(*who)).collect();
+        if round % 2 == 1 {
+            order.reverse();
         }
+        order
     }
 
-    /// Starts it and waits until it is ready to act.
-    pub(crate) async fn start(&self, cluster: &Cluster) -> Result<ChildProcess> {
-        self.start_with(cluster, &cluster.kubeconfig(self.account(), 0), http::free_port()?).await
-    }
-
-    /// Starts it with this kubeconfig and, for Taintward, this port of metrics and health.
-    pub(crate) async fn start_with(
+    /// Starts a contender and waits until it is ready to act.
+    pub(crate) async fn start(
         &self,
+        who: Contender,
         cluster: &Cluster,
-        kubeconfig: &Path,
-        port: u16,
-    ) -> Result<ChildProcess> {
-        let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
-        match self {
-            Self::Taintward { binary, flags } => {
-                let mut command = Command::new(binary);
-                command.args(["run", "--bind-address=127.0.0.1", &kubeconfig]);
-                command.arg(format!("--metrics-port={port}")).args(flags);
-                if !flags.iter().any(|flag| flag.starts_with("--leader-elect")) {
-                    command.arg("--leader-elect=false");
-                }
-                let mut program = cluster.run("taintward", command)?;
-                wait::until("taintward to be ready", STARTUP_TIMEOUT, async || {
-                    program.expect_running()?;
-                    Ok(http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200).then_some(()))
-                })
-                .await?;
-                Ok(program)
-            }
-            Self::Original { controllers, flags } => {
-                // The last of two flags with the same name counts.
-                let flags = [&flags[..], &[kubeconfig]].concat();
-                let mut program = cluster.controller_manager(controllers, &flags).await?;
-                wait::until("kube-controller-manager's caches to be synced", STARTUP_TIMEOUT, async || {
-                    program.expect_running()?;
-                    let synced = program.output().matches("Caches are synced").count();
-                    Ok((synced >= controllers.split(',').count()).then_some(()))
-                })
-                .await?;
-                Ok(program)
-            }
+        options: &ContenderOptions<'_>,
+    ) -> Result<ServerProcess> {
+        let account = if who == Contender::Original { Account::Admin } else { Account::Taintward };
+        let kubeconfig = options.kubeconfig.map_or_else(|| cluster.kubeconfig(account, 0), Path::to_owned);
+        if who == Contender::Original {
+            return start_original(cluster, &kubeconfig, options).await;
         }
+        let binary = if who == Contender::Earlier { &self.earlier } else { &self.binary };
+        let mut flags = options.flags.to_vec();
+        flags.extend(options.controllers.map(|names| format!("--controllers={names}")));
+        if who == Contender::Jobs {
+            flags.push("--disruption-condition=jobs".to_owned());
+        }
+        if !flags.iter().any(|flag| flag.starts_with("--leader-elect")) {
+            flags.push("--leader-elect=false".to_owned());
+        }
+        let mut command = Command::new(binary.as_ref().context("a contender without a program")?);
+        command.arg("run").args(flags);
+        ServerProcess::start(command, &kubeconfig).await
     }
+}
+
+async fn start_original(
+    cluster: &Cluster,
+    kubeconfig: &Path,
+    options: &ContenderOptions<'_>,
+) -> Result<ServerProcess> {
+    let controllers = options.controllers.unwrap_or(ORIGINAL);
+    // The last of two flags with the same name counts.
+    let flags = [options.flags, &[format!("--kubeconfig={}", kubeconfig.display())]].concat();
+    let mut process = cluster.controller_manager(controllers, &flags).await?;
+    wait::until("kube-controller-manager's caches to be synced", PATIENCE, async || {
+        process.expect_running()?;
+        let synced = process.output().matches("Caches are synced").count();
+        Ok((synced >= controllers.split(',').count()).then_some(()))
+    })
+    .await?;
+    Ok(ServerProcess { process, port: 0 })
 }

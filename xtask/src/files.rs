@@ -1,16 +1,8 @@
-//! Finds the files of a folder by their extension, and the folder for programs that xtask builds.
+//! Finds the files of a folder by their extension.
 
 use anyhow::{Context as _, Result};
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// The folder of the user's cache that has the programs of this repository.
-pub fn cache_folder() -> Result<PathBuf> {
-    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| env::home_dir().map(|home| home.join(".cache")));
-    Ok(cache.context("no cache folder; set HOME or XDG_CACHE_HOME")?.join("taintward"))
-}
 
 /// The files below `folder` that have one of `extensions`, sorted, without the files that Cargo built and hidden folders.
 pub fn files_below(folder: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {

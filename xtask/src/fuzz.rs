@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread::{self, ScopedJoinHandle};
+use std::thread;
 
 #[derive(clap::Args)]
 pub(crate) struct FuzzArgs {
@@ -51,17 +51,16 @@ pub(crate) fn run(arguments: &FuzzArgs) -> Result<()> {
     let mut failed = Vec::new();
     // A target uses one core.
     for names in wanted.chunks(cores) {
-        let done: Vec<Result<bool>> = thread::scope(|scope| {
+        thread::scope(|scope| {
             let start = |name| scope.spawn(move || fuzz(name, programs, arguments.seconds));
             let running: Vec<_> = names.iter().map(String::as_str).map(start).collect();
-            let join = |target: ScopedJoinHandle<'_, _>| target.join().expect("no target panics");
-            running.into_iter().map(join).collect()
-        });
-        for (name, done) in names.iter().zip(done) {
-            if !done? {
-                failed.push(name.as_str());
+            for (name, target) in names.iter().zip(running) {
+                if !target.join().expect("no target panics")? {
+                    failed.push(name.as_str());
+                }
             }
-        }
+            anyhow::Ok(())
+        })?;
     }
     ensure!(
         failed.is_empty(),

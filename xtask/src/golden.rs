@@ -1,7 +1,7 @@
 //! Regenerates what tests and `fakekube` take from Kubernetes, with the Go programs in `xtask/cluster`.
 
 use crate::sources;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use std::fs;
 use std::process::{Command, Stdio};
 
@@ -27,22 +27,14 @@ pub(crate) fn columns() -> Result<()> {
 /// Runs a program of the cluster's module, with its arguments, and writes its output to a file of the project.
 fn keep(program: &[&str], file: &str) -> Result<()> {
     eprintln!("building the program (about two minutes the first time)");
-    let output = Command::new("go")
-        .args(["run", "-mod=readonly"])
-        .args(program)
-        .current_dir(sources::root().join("xtask/cluster"))
-        // The same as for the control plane, so that common packages are built once.
-        .env("CGO_ENABLED", "0")
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot start go; install Go: https://go.dev/dl")?;
-    if !output.status.success() {
-        bail!("the program failed; its errors are above");
-    }
+    let mut command = Command::new("go");
+    command.args(["run", "-mod=readonly"]).args(program).current_dir(sources::root().join("xtask/cluster"));
+    // The same as for the control plane, so that common packages are built once.
+    command.env("CGO_ENABLED", "0").stderr(Stdio::inherit());
+    let output = sources::output(&mut command).context("running Go, which https://go.dev/dl installs")?;
     let file = sources::root().join(file);
-    let same = fs::read(&file).is_ok_and(|old| old == output.stdout);
-    fs::create_dir_all(file.parent().context("a path with a folder")?)?;
-    fs::write(&file, &output.stdout)?;
+    let same = fs::read_to_string(&file).is_ok_and(|old| old == output);
+    fs::write(&file, output)?;
     println!("{}: {}", file.display(), if same { "unchanged" } else { "written" });
     Ok(())
 }

@@ -2,33 +2,23 @@
 
 use anyhow::{Context as _, Result};
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
-/// A free port of this machine.
-pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+/// Whether the program behind a port is ready.
+pub(crate) fn is_ready(port: u16) -> bool {
+    get(port, "/readyz").is_ok_and(|(status, _)| status == 200)
 }
 
-/// Sends a GET request to `http://127.0.0.1:<port><path>`.
+/// Sends a GET request to `http://127.0.0.1:<port><path>`. Returns the status and the body.
 pub(crate) fn get(port: u16, path: &str) -> Result<(u16, String)> {
-    send(port, "GET", path, &[], "")
-}
-
-/// Sends a request with further headers and a body.
-pub(crate) fn send(
-    port: u16,
-    method: &str,
-    path: &str,
-    headers: &[(&str, &str)],
-    body: &str,
-) -> Result<(u16, String)> {
-    let (status, _, body) = exchange(port, method, path, headers, body)?;
+    let (status, _, body) = send(port, "GET", path, &[], "")?;
     Ok((status, body))
 }
 
-/// The same, with the head of the answer. It uses HTTP/1.0, so that no answer is chunked.
-pub(crate) fn exchange(
+/// Sends a request with further headers and a body. Returns the status, the head and the body. It uses HTTP/1.0, so that no answer
+/// is chunked.
+pub(crate) fn send(
     port: u16,
     method: &str,
     path: &str,

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod book;
+pub mod cargo_tool;
 pub mod files;
 pub mod markdown;
 pub mod measures;

@@ -18,10 +18,13 @@ mod nightly;
 mod observability_test;
 mod picture;
 mod release;
+mod review_client;
 mod runner_timeout;
+mod server_process;
 mod setup;
 mod sources;
 mod test;
+mod webhook_process;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

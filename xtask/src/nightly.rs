@@ -34,9 +34,9 @@ enum NightlyPart {
 }
 
 /// Programs that have ignored tests. Programs that choose their scenarios by themselves do not support `--ignored`.
-const PROGRAMS: [&[&str]; 2] = [
-    &["--package", "taintward-core", "--package", "taintward-kube", "--package", "taintward-admission"],
-    &["--package", "taintward", "--test", "managed_real"],
+const PROGRAMS: [&str; 2] = [
+    "--package taintward-core --package taintward-kube --package taintward-admission",
+    "--package taintward --test managed_real",
 ];
 
 /// Seconds for which the API server, its etcd or the network is unavailable.
@@ -70,7 +70,7 @@ fn ignored(names: &[String]) -> Result<()> {
     for programs in PROGRAMS {
         let mut command = sources::cargo();
         command.args(["test", "--release", "--no-fail-fast", "--config", &runner_timeout::runner()?]);
-        command.args(programs).args(["--", "--show-output", "--ignored"]).args(names);
+        command.args(programs.split(' ')).args(["--", "--show-output", "--ignored"]).args(names);
         // A machine without a control plane is a failure, not a reason to skip.
         sources::run(command.env("CI", "true"))?;
     }
@@ -80,13 +80,13 @@ fn ignored(names: &[String]) -> Result<()> {
 fn outages() -> Result<()> {
     control_plane()?;
     let mut command = sources::cargo();
-    command.args(["test", "--package", "taintward", "--test", "real_server", "--", "--nocapture", "outages"]);
+    command.args("test --package taintward --test real_server -- --nocapture outages".split(' '));
     sources::run(command.env("TAINTWARD_OUTAGES", OUTAGES).env("CI", "true"))
 }
 
 fn simulation() -> Result<()> {
     let mut command = sources::cargo();
-    command.args(["test", "--release", "--package", "taintward-sandbox", "--test", "simulation"]);
+    command.args("test --release --package taintward-sandbox --test simulation".split(' '));
     sources::run(command.env("TAINTWARD_SEEDS", SEEDS))
 }
 

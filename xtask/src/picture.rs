@@ -4,11 +4,11 @@ mod board_page;
 mod dashboards;
 
 use crate::sources;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
 use clap::{Args, ValueEnum};
-use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
+use taintward_envtest::browser::Browser;
 
 #[derive(Debug, Args)]
 pub(crate) struct PictureArgs {
@@ -27,10 +27,6 @@ enum PictureSubject {
     Dashboards,
 }
 
-/// Widths and heights of letters, in pixels.
-const LETTER: (f64, usize) = (7.83, 18);
-const MARGIN: usize = 16;
-
 /// The pictures besides the tour: the file, the folder of the cluster file, and the command.
 const SHOTS: [(&str, &str, &str); 2] = [
     (
@@ -48,7 +44,7 @@ const SHOTS: [(&str, &str, &str); 2] = [
 pub(crate) async fn run(arguments: &PictureArgs) -> Result<()> {
     match arguments.subject {
         PictureSubject::Text => draw_text(),
-        PictureSubject::Board => board_page::run(),
+        PictureSubject::Board => board_page::run().await,
         PictureSubject::Dashboards => dashboards::run().await,
     }
 }
@@ -57,74 +53,39 @@ fn draw_text() -> Result<()> {
     let program = sources::build_taintward(false)?;
     for (name, folder, typed) in SHOTS {
         let words = typed.split(' ').skip(1).chain(["--color", "always"]);
-        let done = Command::new(&program)
-            .args(words)
-            .current_dir(sources::root().join(folder))
-            .env("TZ", "UTC")
-            .output()
-            .with_context(|| format!("starting {typed}"))?;
-        if done.stdout.is_empty() || !done.stderr.is_empty() {
-            bail!("{typed} failed: {}", String::from_utf8_lossy(&done.stderr));
-        }
-        write(name, typed, &done.stdout)?;
+        let mut command = Command::new(&program);
+        command.args(words).current_dir(sources::root().join(folder)).env("TZ", "UTC");
+        let done = command.output().with_context(|| format!("starting {typed}"))?;
+        let complaint = String::from_utf8_lossy(&done.stderr);
+        ensure!(!done.stdout.is_empty() && complaint.is_empty(), "{typed} failed: {complaint}");
+        draw(name, typed, &String::from_utf8(done.stdout)?)?;
     }
-    let done = Command::new(program).args(["sandbox", "--tour"]).output().context("starting the tour")?;
-    if !done.status.success() {
-        bail!("the tour failed: {}", String::from_utf8_lossy(&done.stderr));
-    }
-    write("tour", "taintward sandbox --tour", &done.stdout)
+    let text = sources::output(Command::new(program).args(["sandbox", "--tour"]))?;
+    // The steps, which a terminal shows in this color.
+    let is_step = |line: &str| line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
+    let lines = text.lines().map(|line| if is_step(line) { highlighted(line) } else { format!("{line}\n") });
+    draw("tour", "taintward sandbox --tour", &lines.collect::<String>())
 }
 
-fn write(name: &str, typed: &str, printed: &[u8]) -> Result<()> {
+fn highlighted(line: &str) -> String {
+    format!("\x1b[32m{line}\x1b[0m\n")
+}
+
+/// Draws a command and what it printed, with the colors of a terminal.
+fn draw(name: &str, typed: &str, printed: &str) -> Result<()> {
+    let text = highlighted(&format!("$ {typed}")) + printed.trim_end();
     let file = sources::root().join(format!("docs/{name}.svg"));
-    fs::write(&file, drawn(typed, &String::from_utf8_lossy(printed)))?;
+    fs::write(&file, anstyle_svg::Term::new().render_svg(&text))?;
     println!("{}: written", file.display());
     Ok(())
 }
 
-fn drawn(typed: &str, text: &str) -> String {
-    let typed = format!("$ {typed}");
-    let lines: Vec<&str> = std::iter::once(typed.as_str()).chain(text.lines()).collect();
-    let columns = lines.iter().map(|line| plain(line).chars().count()).max().unwrap_or(0);
-    let width = (columns as f64 * LETTER.0).ceil() as usize + 2 * MARGIN;
-    let height = lines.len() * LETTER.1 + 2 * MARGIN;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
-         <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#1b1f24\"/>\n\
-         <g font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"#d8dee6\" xml:space=\"preserve\">\n"
-    );
-    for (index, line) in lines.iter().enumerate() {
-        // The command, and the steps of the tour, which a terminal shows in this color.
-        let is_step = line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
-        let color = if is_step || index == 0 { " fill=\"#8ec07c\"" } else { "" };
-        let y = MARGIN + (index + 1) * LETTER.1 - 4;
-        let _ = writeln!(svg, "<text x=\"{MARGIN}\" y=\"{y}\"{color}>{}</text>", painted(line));
-    }
-    svg + "</g>\n</svg>\n"
-}
-
-/// A line without its colors.
-fn plain(line: &str) -> String {
-    let mut pieces = line.split("\x1b[");
-    let first = pieces.next().unwrap_or_default();
-    let rest = pieces.map(|piece| piece.split_once('m').map_or("", |(_, text)| text));
-    std::iter::once(first).chain(rest).collect()
-}
-
-/// A line with the colors of the picture.
-fn painted(line: &str) -> String {
-    let escaped = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let mut pieces = escaped.split("\x1b[");
-    let mut text = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let (code, rest) = piece.split_once('m').unwrap_or(("0", piece));
-        let fill = match code {
-            "31" => "#fb4934",
-            "33" => "#fabd2f",
-            "34" => "#83a598",
-            _ => "#d8dee6",
-        };
-        let _ = write!(text, "<tspan fill=\"{fill}\">{rest}</tspan>");
-    }
-    text
+/// Keeps what a browser shows as a picture in docs, if it is not too large.
+fn save(browser: &mut Browser, name: &str, bytes_max: u64) -> Result<()> {
+    let file = sources::root().join(format!("docs/{name}.png"));
+    browser.picture(&file)?;
+    let length = fs::metadata(&file)?.len();
+    ensure!(length < bytes_max, "{} has {length} bytes, more than {bytes_max}", file.display());
+    println!("{}: written, {length} bytes", file.display());
+    Ok(())
 }

@@ -10,7 +10,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
-use xtask::files::cache_folder;
+use xtask::cargo_tool::{AUDITABLE, CYCLONEDX};
+use xtask::files::files_below;
 
 #[derive(Args)]
 pub(crate) struct ReleaseArgs {
@@ -24,9 +25,6 @@ pub(crate) struct ReleaseArgs {
     #[arg(long)]
     twice: bool,
 }
-
-/// The tools besides cargo, with their versions.
-const TOOLS: [(&str, &str); 2] = [("cargo-auditable", "0.7.7"), ("cargo-cyclonedx", "0.5.9")];
 
 /// The section that `cargo audit bin` reads.
 const DEPENDENCIES: &[u8] = b".dep-v0";
@@ -47,19 +45,13 @@ pub(crate) fn run(arguments: &ReleaseArgs) -> Result<()> {
     fs::create_dir_all(&out)?;
     fs::copy(&built, out.join("taintward"))?;
     let mut bill = sources::cargo();
-    bill.args([
-        "cyclonedx",
-        "--format",
-        "json",
-        "--spec-version",
-        "1.5",
-        "--describe",
-        "binaries",
-        "--target",
-    ]);
-    bill.arg(sources::host()?).args(["--manifest-path", "crates/cli/Cargo.toml"]).env("PATH", &tools);
+    bill.args(["cyclonedx", "--format=json", "--spec-version=1.5", "--describe=binaries"]);
+    bill.arg(format!("--target={}", sources::host()?)).arg("--manifest-path=crates/cli/Cargo.toml");
+    bill.env("PATH", &tools);
     sources::run(&mut bill)?;
-    let mut written = bills()?;
+    // It leaves a bill next to each manifest.
+    let mut written = files_below(root(), &["json"])?;
+    written.retain(|file| file.to_string_lossy().ends_with(".cdx.json"));
     let ours = written.iter().position(|file| file.ends_with("crates/cli/taintward_bin.cdx.json"));
     let ours = written.swap_remove(ours.context("cargo-cyclonedx has written no bill of materials")?);
     let bill = fs::read_to_string(&ours)?.replace(&root().display().to_string(), "/taintward");
@@ -106,9 +98,8 @@ struct Copy(PathBuf);
 impl Copy {
     fn of_checkout() -> Result<Self> {
         let copy = Self(env::temp_dir().join(format!("taintward-twice-{}/elsewhere", std::process::id())));
-        let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output()?;
-        ensure!(output.status.success(), "git ls-files failed: is this a checkout?");
-        for name in String::from_utf8(output.stdout)?.split_terminator('\0') {
+        let names = sources::output(Command::new("git").args(["ls-files", "-z"]).current_dir(root()))?;
+        for name in names.split_terminator('\0') {
             let (from, to) = (root().join(name), copy.0.join(name));
             fs::create_dir_all(to.parent().context("it has no folder")?)?;
             fs::copy(&from, to).with_context(|| format!("copying {}", from.display()))?;
@@ -123,44 +114,14 @@ impl Drop for Copy {
     }
 }
 
-/// The programs of the tools, each in a folder of its version.
-pub(crate) fn programs() -> Result<Vec<PathBuf>> {
-    let cache = cache_folder()?.join("release");
-    Ok(TOOLS.map(|(name, version)| cache.join(format!("{name}-{version}/bin/{name}"))).into())
-}
-
 /// A PATH with the tools.
 fn tools() -> Result<OsString> {
     let mut path = Vec::new();
-    for ((name, version), program) in TOOLS.iter().zip(programs()?) {
-        let bin = program.parent().context("a program is in a folder")?.to_owned();
-        if !program.exists() {
-            let folder = bin.parent().context("bin is in a folder")?;
-            let mut install = sources::cargo();
-            install
-                .args(["install", name, "--version", version, "--locked", "--debug", "--root"])
-                .arg(folder);
-            sources::run(&mut install)?;
-        }
-        path.push(bin);
+    for tool in [AUDITABLE, CYCLONEDX] {
+        path.extend(tool.find_or_build()?.parent().map(Path::to_owned));
     }
     path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
     Ok(env::join_paths(path)?)
-}
-
-/// The bills that cargo-cyclonedx leaves next to each manifest.
-fn bills() -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for folder in fs::read_dir(root().join("crates"))?.chain(fs::read_dir(root())?) {
-        let folder = folder?.path();
-        for file in fs::read_dir(folder).into_iter().flatten() {
-            let file = file?.path();
-            if file.to_string_lossy().ends_with(".cdx.json") {
-                found.push(file);
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// Those of the folders whose paths a program contains.

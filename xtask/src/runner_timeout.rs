@@ -2,14 +2,14 @@
 
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::env;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use std::{env, io};
+use tokio::process::Command;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// The environment variable with the file to which each program's seconds and name are appended.
@@ -17,9 +17,6 @@ pub(crate) const DURATIONS: &str = "TAINTWARD_TEST_DURATIONS";
 
 /// The longest program takes four minutes on two free cores.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
-
-/// The time between two checks whether it has ended.
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(clap::Args)]
 pub(crate) struct TimeoutArgs {
@@ -43,17 +40,9 @@ pub(crate) async fn run(arguments: &TimeoutArgs, limit: Option<Duration>) -> Res
     let mut command = Command::new(program);
     let mut child =
         command.args(rest).process_group(0).spawn().with_context(|| format!("starting {name}"))?;
-    let group = Pid::from_child(&child);
-    let ended = async {
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok::<_, io::Error>(status);
-            }
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
-    };
+    let group = child.id().and_then(|id| Pid::from_raw(id.cast_signed())).context("it has an id")?;
     let why = tokio::select! {
-        status = ended => {
+        status = child.wait() => {
             let code = status?.code().and_then(|code| u8::try_from(code).ok());
             record(program.as_ref(), began.elapsed());
             return Ok(code.map_or(ExitCode::FAILURE, ExitCode::from));

@@ -1,9 +1,12 @@
 //! Locates the workspace, and runs cargo and other programs in it.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
 use std::env;
+use std::ffi::OsStr;
+use std::iter;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 /// The folder of the workspace.
 pub(crate) fn root() -> &'static Path {
@@ -24,51 +27,45 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
-/// A child process, ended when dropped.
-pub(crate) struct ChildGuard(pub(crate) Child);
-
-impl Drop for ChildGuard {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// A command as a person types it.
+fn typed(command: &Command) -> String {
+    let words = iter::once(command.get_program()).chain(command.get_args());
+    words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }
 
 /// Runs a command to its end; fails if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("starting {}", command.get_program().display()))?;
-    if !status.success() {
-        let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
-        bail!("{} {} failed ({status})", command.get_program().display(), arguments.join(" "));
-    }
+    ensure!(status.success(), "{} failed ({status})", typed(command));
     Ok(())
+}
+
+/// Runs a command to its end and returns what it prints; fails if it fails.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("starting {}", command.get_program().display()))?;
+    let (status, complaint) = (output.status, String::from_utf8_lossy(&output.stderr));
+    ensure!(status.success(), "{} failed ({status}): {complaint}", typed(command));
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// The platform that rustc builds for.
 pub(crate) fn host() -> Result<String> {
-    let output = Command::new("rustc").args(["--print", "host-tuple"]).current_dir(root()).output()?;
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout)?.trim().to_owned()),
-        false => bail!("rustc --print host-tuple failed"),
-    }
+    let host = output(Command::new("rustc").args(["--print", "host-tuple"]).current_dir(root()))?;
+    Ok(host.trim().to_owned())
+}
+
+/// Runs `cargo build` or `cargo test` with these arguments, and returns its messages about artifacts.
+pub(crate) fn build(arguments: &[&str]) -> Result<Vec<Value>> {
+    let mut command = cargo();
+    command.args(arguments).arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+    let messages = output(&mut command)?;
+    Ok(messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
 /// Builds `taintward` and returns the path of the binary.
 pub(crate) fn build_taintward(release: bool) -> Result<PathBuf> {
-    let mut command = cargo();
-    command.args(["build", "--package", "taintward", "--bin", "taintward"]);
-    command.arg("--message-format=json-render-diagnostics");
-    if release {
-        command.arg("--release");
-    }
-    let output = command.stderr(Stdio::inherit()).output().context("starting cargo build")?;
-    if !output.status.success() {
-        bail!("building taintward failed");
-    }
-    let messages = String::from_utf8_lossy(&output.stdout);
-    let executable = messages.lines().rev().find_map(|line| {
-        let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        Some(PathBuf::from(message["executable"].as_str()?))
-    });
-    executable.context("cargo build named no executable")
+    let profile: &[&str] = if release { &["--release"] } else { &[] };
+    let messages = build(&[&["build", "--package", "taintward", "--bin", "taintward"], profile].concat())?;
+    let executable = messages.iter().rev().find_map(|message| message["executable"].as_str());
+    executable.map(PathBuf::from).context("cargo build named no executable")
 }

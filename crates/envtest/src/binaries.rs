@@ -235,11 +235,6 @@ pub(crate) fn had_for_test<T>(test: &str, what: &str, found: Result<T>) -> Optio
     None
 }
 
-/// The folder of the default release; also where developer commands keep their state.
-pub fn cache_folder() -> Result<PathBuf> {
-    Release::default().0.folder()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

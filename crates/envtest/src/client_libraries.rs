@@ -1,7 +1,7 @@
 //! Installs the official Kubernetes clients of Python and Node.js, in pinned versions, into the user's cache.
 
 use crate::binaries::had_for_test;
-use crate::pinned_tool::{cache, fingerprint};
+use crate::pinned_tool::{cache_folder, fingerprint};
 use anyhow::{Context as _, Result, bail};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn node() -> Result<PathBuf> {
 
 /// The folder of a client in exactly these versions; installs it if it is missing.
 fn installed(name: &str, versions: &str, install: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
-    let folder = cache()?.join(name).join(fingerprint(versions.bytes()));
+    let folder = cache_folder()?.join(name).join(fingerprint(versions.bytes()));
     let complete = folder.join("complete");
     fs::create_dir_all(&folder)?;
     let lock = File::create(folder.join("lock"))?;

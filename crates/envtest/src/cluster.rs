@@ -61,6 +61,11 @@ impl Cluster {
         kubeconfig::write_impersonating(self.folder(), user, groups)
     }
 
+    /// A kubeconfig with this client certificate and port. The next one replaces it, and its certificate.
+    pub fn kubeconfig_with(&self, identity: &SignedIdentity, port: u16) -> Result<PathBuf> {
+        kubeconfig::write(self.folder(), "identity", identity, port)
+    }
+
     /// Starts a control plane and waits until it is ready and the accounts are in place.
     pub async fn start(tools: &Binaries, options: ClusterConfig) -> Result<Self> {
         let mut attempt = 1;
@@ -98,7 +103,8 @@ impl Cluster {
         for index in 0..cluster.options.servers {
             let port = servers::free_port()?;
             for account in [Account::Admin, Account::Taintward] {
-                kubeconfig::write(&cluster.folder, &cluster.authority, account, index, port)?;
+                let identity = cluster.authority.client(account.user(), account.group())?;
+                kubeconfig::write(&cluster.folder, &kubeconfig::name(account, index), &identity, port)?;
             }
             let program = cluster.launch_server(index, port)?;
             cluster.servers.push(ApiServerProcess { port, program });

@@ -1,6 +1,6 @@
 //! Writes kubeconfigs for accounts, or for the admin impersonating a user.
 
-use crate::certificates::TestAuthority;
+use crate::certificates::SignedIdentity;
 use crate::cluster_config::Account;
 use anyhow::{Context as _, Result};
 use kube::config::Kubeconfig;
@@ -8,9 +8,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// The name of the files of an account for one of the API servers.
+pub(crate) fn name(account: Account, server: usize) -> String {
+    format!("{}-{server}", account.file())
+}
+
 /// The path of the kubeconfig of an account for one of the API servers.
 pub(crate) fn path(folder: &Path, account: Account, server: usize) -> PathBuf {
-    folder.join(format!("{}-{server}.kubeconfig", account.file()))
+    folder.join(name(account, server) + ".kubeconfig")
 }
 
 /// Writes a kubeconfig for the first API server, in which the admin impersonates this user with these groups.
@@ -26,19 +31,9 @@ pub(crate) fn write_impersonating(folder: &Path, user: &str, groups: &[&str]) ->
     Ok(path)
 }
 
-/// Writes the kubeconfig of an account, with its own certificate.
-pub(crate) fn write(
-    folder: &Path,
-    authority: &TestAuthority,
-    account: Account,
-    server: usize,
-    port: u16,
-) -> Result<()> {
-    let name = format!("{}-{server}", account.file());
-    let identity = authority.client(account.user(), account.group())?;
-    let (certificate, key) = (folder.join(format!("{name}.crt")), folder.join(format!("{name}.key")));
-    fs::write(&certificate, identity.certificate)?;
-    fs::write(&key, identity.key)?;
+/// Writes a kubeconfig with a client certificate. Replaces each file atomically: a program may read them meanwhile.
+pub(crate) fn write(folder: &Path, name: &str, identity: &SignedIdentity, port: u16) -> Result<PathBuf> {
+    let file = |end: &str| folder.join(format!("{name}.{end}"));
     let text = format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: taintward\n\
          clusters:\n- name: taintward\n  cluster:\n    server: https://127.0.0.1:{port}\n    \
@@ -46,9 +41,12 @@ pub(crate) fn write(
          users:\n- name: taintward\n  user:\n    client-certificate: {}\n    client-key: {}\n\
          contexts:\n- name: taintward\n  context:\n    cluster: taintward\n    user: taintward\n",
         folder.join("ca.crt").display(),
-        certificate.display(),
-        key.display(),
+        file("crt").display(),
+        file("key").display(),
     );
-    fs::write(path(folder, account, server), text)?;
-    Ok(())
+    for (end, text) in [("key", &identity.key), ("crt", &identity.certificate), ("kubeconfig", &text)] {
+        fs::write(file("new"), text)?;
+        fs::rename(file("new"), file(end))?;
+    }
+    Ok(file("kubeconfig"))
 }

@@ -39,6 +39,8 @@ pub use api::{TestApi, TestApiError};
 pub use binaries::Binaries;
 pub use cluster::Cluster;
 pub use cluster_config::{Account, AdmissionConfig, Audit, ClusterConfig, DiskSync};
+pub use pinned_tool::cache_folder;
 pub use process::ChildProcess;
 pub use process_folder::ProcessFolder;
 pub use releases::Release;
+pub use servers::free_port;

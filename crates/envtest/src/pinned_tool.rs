@@ -20,7 +20,7 @@ pub(crate) struct PinnedTool {
 }
 
 /// The folder of everything that was built.
-pub(crate) fn cache() -> Result<PathBuf> {
+pub fn cache_folder() -> Result<PathBuf> {
     let cache = match (env::var_os("XDG_CACHE_HOME"), env::var_os("HOME")) {
         (Some(cache), _) if Path::new(&cache).is_absolute() => PathBuf::from(cache),
         (_, Some(home)) => PathBuf::from(home).join(".cache"),
@@ -72,7 +72,7 @@ impl PinnedTool {
     pub(crate) fn folder(&self) -> Result<PathBuf> {
         let how = self.link() + self.tags();
         let text = self.go_mod.bytes().chain(self.go_sum.bytes()).chain(how.bytes());
-        Ok(cache()?.join(self.name).join(fingerprint(text)))
+        Ok(cache_folder()?.join(self.name).join(fingerprint(text)))
     }
 
     /// Any Go since 1.21 downloads the exact toolchain that go.mod requires.

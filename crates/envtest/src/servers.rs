@@ -30,7 +30,7 @@ rules:
 const OFF: &str = "ServiceAccount,TaintNodesByCondition";
 
 /// A loopback port that is free at the moment.
-pub(crate) fn free_port() -> Result<u16> {
+pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 

@@ -3,37 +3,24 @@
 use std::hint;
 use std::num::NonZero;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 
-/// One thread for each core, at ordinary priority, that only counts.
+/// One thread for each core, at ordinary priority, that only counts. The threads end when this is dropped.
 pub(crate) struct CpuLoad {
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    _running: Arc<()>,
 }
 
 impl CpuLoad {
     pub(crate) fn start() -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let spin = |stop: Arc<AtomicBool>| {
-            move || {
-                while !stop.load(Ordering::Relaxed) {
+        let running = Arc::new(());
+        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
+            let load = Arc::downgrade(&running);
+            thread::spawn(move || {
+                while load.strong_count() > 0 {
                     hint::spin_loop();
                 }
-            }
-        };
-        let threads = (0..cores).map(|_| thread::spawn(spin(stop.clone()))).collect();
-        Self { stop, threads }
-    }
-}
-
-impl Drop for CpuLoad {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // A thread that only counts cannot have panicked.
-            let _ = thread.join();
+            });
         }
+        Self { _running: running }
     }
 }

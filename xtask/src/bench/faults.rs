@@ -2,22 +2,20 @@
 //!
 //! - Writes docs/reliability.md. See `fault_run.rs` for a run, `fault.rs` for the faults, `verdict.rs` for what is measured.
 
-mod credentials;
 mod deletion_webhook;
 mod fault;
 mod fault_report;
 mod fault_run;
 mod proxy;
-mod readiness;
 mod stage;
 mod tls_server;
 mod verdict;
 
+use super::BenchArgs;
 use super::report::server_version;
-use super::{BenchArgs, BenchContender, Contenders};
 use crate::contender::Contender;
 use crate::sources;
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 pub(crate) use fault::names;
 use fault::{FAULTS, Fault};
 use fault_run::RunReading;
@@ -31,11 +29,10 @@ use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig};
 use verdict::FaultVerdict;
 
 /// The verdict of a contender on a fault, and when it first was not ready.
-type FaultReadings = BTreeMap<(&'static str, BenchContender), (FaultVerdict, Option<f64>)>;
+type FaultReadings = BTreeMap<(&'static str, Contender), (FaultVerdict, Option<f64>)>;
 
 const PODS_PER_NODE: usize = 20;
-const CONTENDERS: [BenchContender; 3] =
-    [BenchContender::Ours, BenchContender::Original, BenchContender::Earlier];
+const CONTENDERS: [Contender; 3] = [Contender::Ours, Contender::Original, Contender::Earlier];
 
 /// A control plane for the runs of several faults.
 struct FaultCluster {
@@ -56,32 +53,32 @@ impl FaultCluster {
 }
 
 pub(super) async fn run(arguments: &BenchArgs) -> Result<()> {
-    let contenders = Contenders::new(arguments)?;
+    let contenders = arguments.contenders()?;
     let rounds = arguments.rounds.unwrap_or(1);
     let pods_per_node = if arguments.quick { 4 } else { PODS_PER_NODE };
     let is_chosen =
         |fault: &&Fault| arguments.only.is_empty() || arguments.only.iter().any(|one| one == fault.name);
-    let is_compared =
-        [BenchContender::Ours, BenchContender::Original].iter().all(|who| arguments.contenders.contains(who));
+    let is_compared = CONTENDERS[..2].iter().all(|who| contenders.contains(*who));
     let (mut readings, mut shared) = (FaultReadings::new(), None::<FaultCluster>);
     let (mut version, mut runs, began) = (String::new(), 0, Instant::now());
     for fault in FAULTS.iter().filter(is_chosen) {
-        for (who, contender) in (0..rounds).flat_map(|round| contenders.among(&CONTENDERS, round)) {
-            let Some(contender) = contender.and_then(|contender| with_flags(contender, fault)) else {
+        for who in (0..rounds).flat_map(|round| contenders.in_turn(&CONTENDERS, round)) {
+            // Flags are those of Taintward.
+            if who == Contender::Original && !fault.flags.is_empty() {
                 continue;
-            };
+            }
             if shared.as_ref().is_none_or(|shared| shared.always_allow != fault.always_allow) {
                 // One control plane at a time.
                 drop(shared.take());
                 shared = Some(FaultCluster::start(fault.always_allow).await?);
             }
-            let Some(FaultCluster { cluster, audit, .. }) = &mut shared else { continue };
+            let FaultCluster { cluster, audit, .. } = shared.as_mut().context("a control plane")?;
             version = server_version(cluster)?;
             runs += 1;
             eprintln!("{:4} s  {}: {who:?}", began.elapsed().as_secs(), fault.name);
-            match Stage::new(cluster, fault, audit, runs, pods_per_node).run(&contender).await {
+            match Stage::new(cluster, fault, audit, runs, pods_per_node).run(&contenders, who).await {
                 Ok(reading) => {
-                    send(&reading);
+                    report(&reading);
                     let [log, requests] = &reading.logs;
                     keep(&format!("{}-{who:?}.log", fault.name), log)?;
                     keep(&format!("{}-{who:?}.requests", fault.name), requests)?;
@@ -99,18 +96,20 @@ pub(super) async fn run(arguments: &BenchArgs) -> Result<()> {
             keep(&rows_file(fault), &fault_report::rows(fault, &readings))?;
         }
     }
-    let rows: String = FAULTS.iter().map(|fault| fault_report::rows(fault, &readings)).collect();
-    println!("\n{}{rows}", fault_report::HEAD);
-    if arguments.quick {
-        return Ok(());
-    }
     // Rows of earlier runs stay until their fault is measured again.
-    let kept = FAULTS.map(|fault| fs::read_to_string(folder().join(rows_file(&fault))).unwrap_or_default());
-    if kept.iter().any(String::is_empty) {
-        println!("Some faults have not been measured yet: docs/reliability.md is not changed.");
+    let rows = |fault: &Fault| match arguments.quick || !is_compared {
+        true => fault_report::rows(fault, &readings),
+        false => fs::read_to_string(folder().join(rows_file(fault))).unwrap_or_default(),
+    };
+    let rows: Vec<String> = FAULTS.iter().map(rows).collect();
+    if !arguments.quick && rows.iter().any(String::is_empty) {
+        println!(
+            "{}Some faults have not been measured yet: docs/reliability.md is not changed.",
+            rows.concat()
+        );
         return Ok(());
     }
-    fault_report::publish(&kept.concat(), pods_per_node, &version)
+    fault_report::publish(arguments.quick, &rows.concat(), pods_per_node, &version)
 }
 
 /// The files of this benchmark: rows of the table, the logs of the contenders, and their requests.
@@ -127,22 +126,11 @@ fn keep(name: &str, text: &str) -> Result<()> {
     Ok(fs::write(folder().join(name), text)?)
 }
 
-/// The contender with the flags of a fault; `None` if the fault is not for it.
-fn with_flags(contender: Contender, fault: &Fault) -> Option<Contender> {
-    match contender {
-        Contender::Taintward { binary, flags } => {
-            let own = fault.flags.iter().map(|&flag| flag.to_owned());
-            Some(Contender::Taintward { binary, flags: flags.into_iter().chain(own).collect() })
-        }
-        original @ Contender::Original { .. } => fault.flags.is_empty().then_some(original),
-    }
-}
-
-fn send(RunReading { verdict, unready, responses, .. }: &RunReading) {
+fn report(RunReading { verdict, unready, responses, .. }: &RunReading) {
     let FaultVerdict { early, wrong, missing, due, late, backlog, since_success, probe } = verdict;
     eprintln!(
         "        early {early}, wrong {wrong}, missing {missing}, due {due}, latest {:.2?}, backlog {backlog:.2?}, \
-         after success {since_success:.2?}, new taint {probe:.2?}, not ready {unready:.1?}, DELETE answers {responses:?}",
+         after success {since_success:.2?}, new taint {probe:.2?}, not ready {unready:.1?}, DELETE responses {responses:?}",
         late.last()
     );
 }

@@ -1,17 +1,21 @@
-//! Creates the nodes and pods of the benchmark, taints nodes, and removes everything.
+//! Creates the nodes and pods of a benchmark, taints nodes, and removes everything.
 
+use crate::review_client::review;
 use anyhow::{Context as _, Result};
+use bytes::Bytes;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_envtest::fixtures::{create_node, delete_node, no_execute, set_taints};
-use taintward_envtest::{TestApi, TestApiError};
+use taintward_envtest::{TestApi, wait};
 
 /// Requests in flight: more do not make a two-core API server faster.
 pub(crate) const IN_FLIGHT: usize = 32;
 
 /// The key of the taint that evicts all pods.
 const KEY: &str = "bench.taintward/down";
+
+pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
 
 /// Nodes and pods of a benchmark.
 pub(crate) struct LoadGenerator {
@@ -20,7 +24,30 @@ pub(crate) struct LoadGenerator {
 
 /// The path of a pod on the API server.
 pub(crate) fn pod_path(name: &str) -> String {
-    format!("/api/v1/namespaces/default/pods/{name}")
+    format!("{PODS}/{name}")
+}
+
+/// The name of the pod with this number.
+pub(crate) fn pod_name(number: impl std::fmt::Display) -> String {
+    format!("web-frontend-7d9c5b8f6b-{number:0>6}")
+}
+
+/// Names with numbers.
+pub(crate) fn names(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{prefix}-{number}")).collect()
+}
+
+/// Sends the requests for all items, with so many in flight.
+pub(crate) async fn in_parallel<I, T, E>(
+    items: impl IntoIterator<Item = I>,
+    in_flight: usize,
+    send: impl AsyncFn(I) -> Result<T, E>,
+) -> Result<()>
+where
+    anyhow::Error: From<E>,
+{
+    let all = stream::iter(items).map(|item| send(item)).buffer_unordered(in_flight);
+    Ok(all.try_for_each(async |_| Ok(())).await?)
 }
 
 impl LoadGenerator {
@@ -29,59 +56,57 @@ impl LoadGenerator {
     }
 
     pub(crate) async fn create_nodes(&self, names: &[String]) -> Result<()> {
-        let all = stream::iter(names).map(|name| create_node(&self.api, name, &[]));
-        all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await
+        in_parallel(names, IN_FLIGHT, async |name| create_node(&self.api, name, &[]).await).await
     }
 
     pub(crate) async fn delete_nodes(&self, names: &[String]) -> Result<()> {
-        let all = stream::iter(names).map(|name| delete_node(&self.api, name));
-        Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |()| Ok(())).await?)
+        in_parallel(names, IN_FLIGHT, async |name| delete_node(&self.api, name).await).await
     }
 
     /// Creates `each` pods on every node, numbered from `first`.
     pub(crate) async fn create_pods(&self, nodes: &[String], each: usize, first: usize) -> Result<()> {
         // Serialized once: it would take processor time from the measured servers.
-        const NUMBER: &str = "{number}";
-        let texts = nodes.iter().map(|node| pod(NUMBER, node).to_string());
-        let places = texts.flat_map(|text| std::iter::repeat_n(text, each));
-        let pods = places
-            .enumerate()
-            .map(|(index, text)| text.replacen(NUMBER, &format!("{:06}", first + index), 1));
-        let all = stream::iter(pods)
-            .map(async |pod| self.api.create_text("/api/v1/namespaces/default/pods", pod).await);
-        Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?)
+        let texts = nodes.iter().map(|node| pod(&pod_name("{number}"), "default", Some(node)).to_string());
+        let places = texts.flat_map(|text| std::iter::repeat_n(text, each)).enumerate();
+        let pods = places.map(|(at, text)| text.replacen(&pod_name("{number}"), &pod_name(first + at), 1));
+        in_parallel(pods, IN_FLIGHT, async |pod| self.api.create_text(PODS, pod).await).await
+    }
+
+    /// The names of all pods.
+    pub(crate) async fn pod_names(&self) -> Result<Vec<String>> {
+        let list = self.api.get(PODS).await?;
+        let items = list["items"].as_array().context("a list without items")?;
+        Ok(items.iter().filter_map(|pod| pod["metadata"]["name"].as_str().map(String::from)).collect())
     }
 
     /// Taints all nodes at the same time; returns when the API server has answered all requests.
-    pub(crate) async fn taint(&self, nodes: &[String]) -> Result<(), TestApiError> {
-        self.set(nodes, &[no_execute(KEY, "")]).await
+    pub(crate) async fn taint(&self, nodes: &[String]) -> Result<()> {
+        self.set_taints(nodes, &[no_execute(KEY, "")]).await
     }
 
-    pub(crate) async fn untaint(&self, nodes: &[String]) -> Result<(), TestApiError> {
-        self.set(nodes, &[]).await
+    pub(crate) async fn untaint(&self, nodes: &[String]) -> Result<()> {
+        self.set_taints(nodes, &[]).await
     }
 
-    async fn set(&self, nodes: &[String], taints: &[Value]) -> Result<(), TestApiError> {
-        let all = stream::iter(nodes).map(|node| set_taints(&self.api, node, taints));
-        all.buffer_unordered(IN_FLIGHT).try_for_each(async |()| Ok(())).await
+    pub(crate) async fn set_taints(&self, nodes: &[String], taints: &[Value]) -> Result<()> {
+        in_parallel(nodes, IN_FLIGHT, async |node| set_taints(&self.api, node, taints).await).await
     }
 
     /// The number of pods: requests one pod, and the server returns the number of the others.
-    pub(crate) async fn count(&self) -> Result<u64> {
-        let list = self.api.get("/api/v1/namespaces/default/pods?limit=1").await?;
+    async fn count(&self) -> Result<u64> {
+        let list = self.api.get(&format!("{PODS}?limit=1")).await?;
         let here = list["items"].as_array().context("a list without items")?.len();
         Ok(u64::try_from(here)? + list["metadata"]["remainingItemCount"].as_u64().unwrap_or_default())
     }
 
-    pub(crate) async fn wait_empty(&self, timeout: Duration) -> Result<()> {
+    pub(crate) async fn wait_empty(&self, patience: Duration) -> Result<()> {
         let empty = async || Ok((self.count().await? == 0).then_some(()));
-        taintward_envtest::wait::until("the last pod to be gone", timeout, empty).await
+        wait::until("the last pod to be gone", patience, empty).await
     }
 }
 
 /// A pod as a Deployment creates it, about 4 KB on the server, without a grace period: a DELETE removes it immediately.
-fn pod(number: &str, node: &str) -> Value {
-    let name = format!("web-frontend-7d9c5b8f6b-{number}");
+pub(crate) fn pod(name: &str, namespace: &str, node: Option<&str>) -> Value {
     let environment: Vec<Value> = (0..12)
         .map(|index| json!({"name": format!("SETTING_{index}"), "value": format!("http://service-{index}.shop.svc.cluster.local:8080/v1")}))
         .collect();
@@ -98,12 +123,14 @@ fn pod(number: &str, node: &str) -> Value {
             "volumeMounts": [{"name": "config", "mountPath": "/etc/config", "readOnly": true}],
         })
     };
+    // As the API server adds it to a pod without tolerations.
+    let toleration = |key: &str| json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300});
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": name,
-            "namespace": "default",
+            "namespace": namespace,
             "labels": {"app": "web-frontend", "pod-template-hash": "7d9c5b8f6b", "team": "shop", "tier": "frontend"},
             "annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "8080"},
             "ownerReferences": [{
@@ -116,6 +143,13 @@ fn pod(number: &str, node: &str) -> Value {
             "terminationGracePeriodSeconds": 0,
             "containers": [container("web"), container("proxy")],
             "volumes": [{"name": "config", "configMap": {"name": "web-frontend"}}],
+            "tolerations": [toleration("node.kubernetes.io/not-ready"), toleration("node.kubernetes.io/unreachable")],
         },
     })
+}
+
+/// A review of the creation of such a pod.
+pub(crate) fn review_of_pod() -> Bytes {
+    let pod = pod(&pod_name(0), "ns-7", None);
+    Bytes::from(review("CREATE", ("Pod", "pods"), &pod, &Value::Null).to_string())
 }

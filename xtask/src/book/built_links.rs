@@ -1,5 +1,6 @@
 //! Finds links of built HTML pages whose file or heading does not exist.
 
+use crate::files::files_below;
 use anyhow::{Context as _, Result};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +13,10 @@ const OTHERS: [&str; 1] = ["404.html"];
 /// The broken links of the pages below `book`, a line for each.
 pub(crate) fn wrong(book: &Path) -> Result<Vec<String>> {
     let mut pages = BTreeMap::new();
-    read(book, &mut pages)?;
+    for page in files_below(&book.canonicalize()?, &["html"])? {
+        let html = fs::read_to_string(&page)?;
+        pages.insert(page, html);
+    }
     let link = Regex::new(r#"(?:href|src)="([^"]*)""#).context("a valid expression")?;
     let name = Regex::new(r#"(?:id|name)="([^"]*)""#).context("a valid expression")?;
     let names: BTreeMap<&PathBuf, BTreeSet<String>> = pages
@@ -39,21 +43,6 @@ pub(crate) fn wrong(book: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(wrong)
-}
-
-/// Reads all HTML files below a folder.
-fn read(folder: &Path, pages: &mut BTreeMap<PathBuf, String>) -> Result<()> {
-    for entry in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            read(&path, pages)?;
-        } else if path.extension().is_some_and(|end| end == "html") {
-            let path = path.canonicalize()?;
-            let html = fs::read_to_string(&path)?;
-            pages.insert(path, html);
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

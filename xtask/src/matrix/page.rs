@@ -3,30 +3,20 @@
 use super::probes::{GATES, Probes, RESOURCES};
 use super::record::{Record, SuiteResult};
 use super::suites::SUITES;
-use crate::bench::report::machine;
-use crate::sources;
+use crate::bench::report::{machine, write_page};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use taintward_envtest::Release;
 use taintward_envtest::releases::RELEASES;
-
-/// The text below this line is written by hand; the command keeps it.
-const NOTES: &str = "<!-- notes: written by hand, kept by `cargo xtask matrix` -->";
 
 const PAGE: &str = "docs/versions.md";
 
 pub(crate) fn write() -> Result<()> {
-    let file = sources::root().join(PAGE);
-    let old = fs::read_to_string(&file).unwrap_or_default();
-    let notes = old.split_once(NOTES).map_or("\n", |(_, notes)| notes);
     let mut versions = Vec::new();
     for release in &RELEASES {
         versions.push((release, Record::read(release)?));
     }
-    fs::write(&file, format!("{}\n{NOTES}{notes}", page(&versions)))?;
-    println!("{PAGE} is written");
-    Ok(())
+    write_page(PAGE, &page(&versions))
 }
 
 fn page(versions: &[(&Release, Record)]) -> String {
@@ -152,6 +142,8 @@ fn changes(old: &BTreeSet<String>, new: &BTreeSet<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources;
+    use std::fs;
 
     /// If this fails, the page has the results of other pins: `cargo xtask matrix` writes it again.
     #[test]

@@ -2,13 +2,13 @@
 
 use super::record::SuiteResult;
 use crate::sources;
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 use taintward_envtest::{Release, releases};
 
@@ -51,13 +51,7 @@ pub(crate) struct Programs {
 impl Programs {
     pub(crate) fn build() -> Result<Self> {
         let runner = env::current_exe()?;
-        let mut command = sources::cargo();
-        command.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
-        let output = command.stderr(Stdio::inherit()).output().context("starting cargo test")?;
-        ensure!(output.status.success(), "building the tests failed");
-        let output = String::from_utf8_lossy(&output.stdout);
-        let messages = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-        Ok(Self { messages, runner })
+        Ok(Self { messages: sources::build(&["test", "--workspace", "--no-run"])?, runner })
     }
 
     /// The path of the program of a suite.

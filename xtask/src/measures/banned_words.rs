@@ -3,7 +3,7 @@
 //! - Code, tests and examples count; strings and comments do not. Names of tests are sentences: identifiers of four words
 //!   and more may contain any word.
 
-use super::measure::{Goal, Measure};
+use super::measure::Measure;
 use crate::files::files_below;
 use anyhow::{Context as _, Result, anyhow};
 use proc_macro2::{TokenStream, TokenTree};
@@ -50,7 +50,7 @@ pub(crate) fn measure(root: &Path) -> Result<Measure> {
             Some(format!("{path}: {name}: choose one of {terms}"))
         }));
     }
-    Ok(Measure::count("identifiers with a banned word", Goal::AtMost(0.0), findings.into_iter().collect()))
+    Ok(Measure::count("identifiers with a banned word", 0.0, findings.into_iter().collect()))
 }
 
 fn collect(tokens: TokenStream, identifiers: &mut BTreeSet<String>) {

@@ -3,16 +3,23 @@
 //! - Such a file derives `Deserialize` for a struct with a field `tolerations`, or reads `tolerations` by name from a
 //!   JSON tree into a field of that name.
 
-use super::measure::{Goal, Measure};
+use super::measure::Measure;
 use super::source::Source;
+use anyhow::{Result, ensure};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, ExprIndex, ExprLit, ExprMethodCall, ExprStruct, ItemStruct, Lit, Member};
 
 /// The field by which a pod's specification is recognized.
 const FIELD: &str = "tolerations";
 
-/// The files that spell out the JSON fields of a pod.
-pub(crate) fn measure(sources: &[Source]) -> Measure {
+/// The files that spell out the JSON fields of a pod; at least one must.
+pub(crate) fn measure(sources: &[Source]) -> Result<Measure> {
+    let found = find(sources);
+    ensure!(!found.is_empty(), "no mirror of a Pod is found: correct the definition in {}", file!());
+    Ok(Measure::count("mirrors of a Pod", 1.0, found))
+}
+
+fn find(sources: &[Source]) -> Vec<String> {
     let mut found = Vec::new();
     for source in sources {
         let mut mirrors = Mirrors::default();
@@ -24,7 +31,7 @@ pub(crate) fn measure(sources: &[Source]) -> Measure {
             found.push(format!("{}: {}", source.path(), mirrors.structs.join(", ")));
         }
     }
-    Measure::count("mirrors of a Pod", Goal::Exactly(1.0), found)
+    found
 }
 
 #[derive(Default)]
@@ -80,11 +87,16 @@ fn derives_deserialize(attribute: &Attribute) -> bool {
 #[allow(clippy::unwrap_used, reason = "made-up sources parse")]
 mod tests {
     use super::super::source::Source;
-    use super::measure;
+    use super::{find, measure};
 
     fn mirrors(text: &str) -> Vec<String> {
         let source = Source::parse("crates/kube/src/pod.rs", text).unwrap();
-        measure(&[source]).findings().to_vec()
+        find(&[source])
+    }
+
+    #[test]
+    fn nothing_found_is_not_a_success() {
+        assert!(measure(&[]).is_err());
     }
 
     #[test]

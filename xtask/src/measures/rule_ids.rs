@@ -3,7 +3,7 @@
 //! - An id is cited by its name (`TE-30`, `S7`), or by a function named after it (`fn te_30_...`). Of a range only the
 //!   ends are cited.
 
-use super::measure::{Goal, Measure};
+use super::measure::Measure;
 use crate::files::files_below;
 use anyhow::{Context as _, Result};
 use regex::Regex;
@@ -88,8 +88,8 @@ impl RuleIds {
         let uncited = self.listed.iter().filter(|id| !self.cited.contains_key(*id));
         let uncited = uncited.map(|id| format!("{id}: listed in {PAGE}, cited nowhere"));
         [
-            Measure::count("rule ids cited and defined nowhere", Goal::AtMost(0.0), unresolved.collect()),
-            Measure::count("rule ids defined and cited nowhere", Goal::AtMost(0.0), uncited.collect()),
+            Measure::count("rule ids cited and defined nowhere", 0.0, unresolved.collect()),
+            Measure::count("rule ids defined and cited nowhere", 0.0, uncited.collect()),
         ]
     }
 }

@@ -1,6 +1,6 @@
 //! Counts the test programs of the workspace: cargo links each of them.
 
-use super::measure::{Goal, Measure};
+use super::measure::Measure;
 use crate::files::files_below;
 use anyhow::Result;
 use std::path::Path;
@@ -12,7 +12,7 @@ pub(crate) fn measure(root: &Path) -> Result<Measure> {
         programs.extend(program(&file.strip_prefix(root)?.to_string_lossy()));
     }
     programs.sort();
-    Ok(Measure::count("test programs", Goal::AtMost(25.0), programs))
+    Ok(Measure::count("test programs", 25.0, programs))
 }
 
 /// The program whose first file this is: a file in the folder of the tests, or the `main.rs` of a folder there.

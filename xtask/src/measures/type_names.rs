@@ -2,7 +2,7 @@
 //!
 //! - Structs, enums, traits, unions and type aliases count, wherever they are declared; associated types do not.
 
-use super::measure::{Goal, Measure};
+use super::measure::Measure;
 use super::source::Source;
 use std::collections::BTreeMap;
 use syn::Item;
@@ -23,17 +23,8 @@ pub(crate) fn measures(sources: &[Source]) -> [Measure; 2] {
     let shared_names = declared.iter().filter(|(_, sources)| sources.len() > 1);
     let shared_names = shared_names.map(|(name, sources)| format!("{name}: {}", sources.len()));
     [
-        Measure::new(
-            "types that share their name, %",
-            percent(shared, all),
-            Goal::AtMost(8.0),
-            shared_names.collect(),
-        ),
-        Measure::count(
-            "type names declared twice in a crate",
-            Goal::AtMost(0.0),
-            twice_in_a_crate(&declared),
-        ),
+        Measure::new("types that share their name, %", percent(shared, all), 8.0, shared_names.collect()),
+        Measure::count("type names declared twice in a crate", 0.0, twice_in_a_crate(&declared)),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Counts `pub(super)` and `pub(in ...)`: many of them mean that a type's fields are public in a folder.
 
-use super::measure::{Goal, Measure};
+use super::measure::Measure;
 use super::source::Source;
 use syn::Visibility;
 use syn::visit::Visit;
@@ -13,7 +13,7 @@ pub(crate) fn measure(sources: &[Source], lines: u32) -> Measure {
     let all: u32 = by_file.iter().map(|(count, _)| count).sum();
     let findings = by_file.iter().map(|(count, path)| format!("{path}: {count}")).collect();
     let each_thousand = if lines == 0 { 0.0 } else { 1_000.0 * f64::from(all) / f64::from(lines) };
-    Measure::new("pub(super), pub(in ...) per 1,000 lines", each_thousand, Goal::AtMost(8.0), findings)
+    Measure::new("pub(super), pub(in ...) per 1,000 lines", each_thousand, 8.0, findings)
 }
 
 fn count(source: &Source) -> u32 {

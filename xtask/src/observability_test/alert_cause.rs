@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use taintward_envtest::wait;
 
 /// The longest windows and holds are ten minutes.
-const STARTUP_TIMEOUT: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// The pause between two queries of Prometheus.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -50,32 +50,35 @@ impl<'a> CauseRun<'a> {
 
     /// Waits until all of its alerts fire.
     pub(crate) async fn fires(&mut self) -> Result<()> {
-        wait::until(&format!("{} to fire", self.alerts.join(", ")), STARTUP_TIMEOUT, async || {
-            for alert in self.alerts {
-                if self.state(alert)?.as_deref() == Some("firing") {
-                    self.fired.entry(alert).or_insert_with(|| self.began.elapsed());
-                }
-            }
-            tokio::time::sleep(PAUSE).await;
-            Ok((self.fired.len() == self.alerts.len()).then_some(()))
-        })
-        .await?;
+        self.fired = self.until("fire", |state| state == Some("firing")).await?;
         self.began = Instant::now();
         Ok(())
     }
 
     /// Waits until all of them are resolved.
     pub(crate) async fn resolves(&mut self) -> Result<()> {
-        wait::until(&format!("{} to resolve", self.alerts.join(", ")), STARTUP_TIMEOUT, async || {
+        self.resolved = self.until("resolve", |state| state.is_none()).await?;
+        Ok(())
+    }
+
+    /// Waits until all alerts have had such a state. Returns how long each took.
+    async fn until(
+        &self,
+        what: &str,
+        is_reached: fn(Option<&str>) -> bool,
+    ) -> Result<BTreeMap<&'static str, Duration>> {
+        let mut reached = BTreeMap::new();
+        wait::until(&format!("{} to {what}", self.alerts.join(", ")), PATIENCE, async || {
             for alert in self.alerts {
-                if self.state(alert)?.is_none() {
-                    self.resolved.entry(alert).or_insert_with(|| self.began.elapsed());
+                if is_reached(self.state(alert)?.as_deref()) {
+                    reached.entry(*alert).or_insert_with(|| self.began.elapsed());
                 }
             }
             tokio::time::sleep(PAUSE).await;
-            Ok((self.resolved.len() == self.alerts.len()).then_some(()))
+            Ok((reached.len() == self.alerts.len()).then_some(()))
         })
-        .await
+        .await?;
+        Ok(reached)
     }
 
     /// `pending` or `firing`; `None` if it is neither. An alert about absent series has no job.

@@ -2,13 +2,14 @@
 
 use crate::http;
 use anyhow::{Context as _, Result, ensure};
+use jiff::Timestamp;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use taintward_envtest::{ChildProcess, ProcessFolder, binaries, wait};
+use std::time::Duration;
+use taintward_envtest::{ChildProcess, ProcessFolder, binaries, free_port, wait};
 
 /// Replaces Grafana's `$__rate_interval`, which is at least four scrapes: a longer interval makes smoother lines.
 const RATE_INTERVAL: &str = "15s";
@@ -21,15 +22,16 @@ pub(crate) struct PrometheusServer {
 }
 
 /// Seconds since the Unix epoch.
-pub(crate) fn unix_now() -> Result<f64> {
-    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
+pub(crate) fn unix_now() -> f64 {
+    Timestamp::now().as_duration().as_secs_f64()
 }
 
 impl PrometheusServer {
-    /// Starts it in a folder of programs, with a file of rules; it does not scrape a process yet.
-    pub(crate) async fn start(folder: &ProcessFolder, rules: &str) -> Result<Self> {
+    /// Starts it with a file of rules; it does not scrape a process yet.
+    pub(crate) async fn start(rules: &str) -> Result<Self> {
         let program = binaries::PROMETHEUS.find_or_build()?;
-        let own = folder.path().join("prometheus");
+        let folder = ProcessFolder::create("taintward-prometheus")?;
+        let own = folder.path().to_owned();
         fs::create_dir_all(own.join("targets"))?;
         fs::write(own.join("rules.yaml"), rules)?;
         let files = json!({"files": [own.join("targets/*.json")], "refresh_interval": "1s"});
@@ -40,7 +42,7 @@ impl PrometheusServer {
         });
         // JSON is YAML.
         fs::write(own.join("prometheus.yaml"), config.to_string())?;
-        let port = http::free_port()?;
+        let port = free_port()?;
         let mut command = Command::new(program);
         command
             .arg(format!("--config.file={}", own.join("prometheus.yaml").display()))
@@ -79,7 +81,8 @@ impl PrometheusServer {
     /// Waits until an expression has a result.
     pub(crate) async fn until(&self, expr: &str) -> Result<()> {
         wait::until(&format!("Prometheus to see {expr}"), Duration::from_secs(120), async || {
-            let data = self.get(&format!("/api/v1/query?query={}", encoded(expr)))?;
+            let data =
+                self.get(&format!("/api/v1/query?query={}", utf8_percent_encode(expr, NON_ALPHANUMERIC)))?;
             Ok(data["result"].as_array().is_some_and(|result| !result.is_empty()).then_some(()))
         })
         .await
@@ -94,7 +97,7 @@ impl PrometheusServer {
     pub(crate) fn series(&self, expr: &str, since: f64, step: u32) -> Result<Value> {
         let filled = [("$__rate_interval", RATE_INTERVAL), ("$namespace", ".*"), ("$job", ".*")];
         let expr = filled.iter().fold(expr.to_owned(), |expr, (name, value)| expr.replace(name, value));
-        let (query, end) = (encoded(&expr), unix_now()?);
+        let (query, end) = (utf8_percent_encode(&expr, NON_ALPHANUMERIC), unix_now());
         let path = format!("/api/v1/query_range?query={query}&start={since:.3}&end={end:.3}&step={step}");
         Ok(self.get(&path)?["result"].take())
     }
@@ -112,17 +115,4 @@ impl PrometheusServer {
         );
         Ok(response["data"].take())
     }
-}
-
-/// Percent-encoded for a query.
-fn encoded(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut encoded, byte| {
-        match byte.is_ascii_alphanumeric() {
-            true => encoded.push(char::from(byte)),
-            false => {
-                let _ = write!(encoded, "%{byte:02X}");
-            }
-        }
-        encoded
-    })
 }

@@ -1,11 +1,9 @@
 //! Takes pictures of the sandbox's board in a real browser, as PNG files in docs/.
 
-use crate::sources::{self, ChildGuard};
-use anyhow::{Context as _, Result, ensure};
+use crate::server_process::{SandboxProcess, board_address};
+use crate::sources;
+use anyhow::Result;
 use serde_json::json;
-use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Stdio};
 use taintward_envtest::browser::Browser;
 
 /// The name of a picture, the colors, and the window's width and height.
@@ -14,20 +12,13 @@ const SHOTS: [(&str, &str, u32, u32); 3] =
 
 const BYTES_MAX: u64 = 300_000;
 
-pub(super) fn run() -> Result<()> {
-    let program = sources::build_taintward(false)?;
-    let mut command = Command::new(program);
-    command.args(["sandbox", "--plain"]).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut sandbox = ChildGuard(command.spawn().context("starting the sandbox")?);
-    let mut lines = BufReader::new(sandbox.0.stdout.take().context("it has a standard output")?).lines();
-    let line = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("/?token=")));
-    let line = line.context("the sandbox names no board")??;
+pub(super) async fn run() -> Result<()> {
+    let mut sandbox = SandboxProcess::start(&sources::build_taintward(false)?, &[]).await?;
+    let address = board_address(&mut sandbox.process).await?;
     let mut browser = Browser::start()?;
     browser.resize(1280, 800)?;
-    browser.open(line.trim())?;
+    browser.open(&address)?;
     browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')")?;
-    // The sandbox continues to write lines: a full pipe would block it.
-    std::thread::spawn(move || lines.for_each(drop));
 
     act(&mut browser, "n2", "maintenance=now:NoExecute", "Cordon")?;
     act(&mut browser, "n5", "dedicated=db:NoSchedule", "Taint")?;
@@ -48,11 +39,7 @@ pub(super) fn run() -> Result<()> {
             _ => browser.press("Escape")?,
         }
         browser.until("no message", "document.querySelector('#said').textContent === ''")?;
-        let file = sources::root().join(format!("docs/board-{name}.png"));
-        browser.picture(&file)?;
-        let length = fs::metadata(&file)?.len();
-        ensure!(length < BYTES_MAX, "{} has {length} bytes, more than {BYTES_MAX}", file.display());
-        println!("{}: written, {length} bytes", file.display());
+        super::save(&mut browser, &format!("board-{name}"), BYTES_MAX)?;
     }
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! Takes pictures of the dashboards, drawn from their JSON and from the series of a real Prometheus, in docs/.
 
-use crate::observability_test::{CertifiedWebhook, PrometheusServer, SandboxServer, ScrapeJob, unix_now};
+use crate::observability_test::{PrometheusServer, ScrapeJob, unix_now};
+use crate::server_process::SandboxProcess;
 use crate::sources;
-use anyhow::{Context as _, Result, ensure};
+use crate::webhook_process::WebhookProcess;
+use anyhow::{Context as _, Result};
 use serde_json::json;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -33,19 +35,16 @@ pub(super) async fn run() -> Result<()> {
     let mut browser = Browser::start()?;
     let folder = ProcessFolder::create("taintward-dashboards")?;
     let binary = sources::build_taintward(false)?;
-    let prometheus = PrometheusServer::start(&folder, "groups: []").await?;
-    let job = ScrapeJob { folder: &folder, prometheus: &prometheus, binary: &binary, name: "taintward" };
+    let prometheus = PrometheusServer::start("groups: []").await?;
+    let job = ScrapeJob { prometheus: &prometheus, binary: &binary, name: "taintward" };
     let sandbox = job.sandbox(&["--nodes=9"]).await?;
-    let webhook = CertifiedWebhook::start(&job, &sandbox, Some(60)).await?;
+    let webhook = job.webhook(&sandbox, Some(60)).await?;
     let controllers =
         "--controllers=taint-eviction-controller,node-lifecycle-controller,dedicated-pool-controller";
-    let _replicas = [
-        job.run(&sandbox.kubeconfig, &[controllers]).await?,
-        job.run(&sandbox.kubeconfig, &[controllers]).await?,
-    ];
-    let since = unix_now()?;
+    let _replicas = [job.run(&sandbox, &[controllers]).await?, job.run(&sandbox, &[controllers]).await?];
+    let since = unix_now();
     work(&job, &sandbox, &webhook).await?;
-    let until = unix_now()?;
+    let until = unix_now();
 
     for (uid, dashboard) in dashboards(sources::root())? {
         let mut series = serde_json::Map::new();
@@ -62,17 +61,13 @@ pub(super) async fn run() -> Result<()> {
         let height = u32::try_from(height.as_u64().context("the page has no height")?)?;
         browser.resize(WIDTH, height)?;
         let name = uid.trim_start_matches("taintward-");
-        let file = sources::root().join(format!("docs/dashboard-{name}.png"));
-        browser.picture(&file)?;
-        let length = fs::metadata(&file)?.len();
-        ensure!(length < BYTES_MAX, "{} has {length} bytes, more than {BYTES_MAX}", file.display());
-        println!("{}: written, {length} bytes", file.display());
+        super::save(&mut browser, &format!("dashboard-{name}"), BYTES_MAX)?;
     }
     Ok(())
 }
 
 /// Changes the cluster and sends reviews for the whole time range.
-async fn work(job: &ScrapeJob<'_>, sandbox: &SandboxServer, webhook: &CertifiedWebhook) -> Result<()> {
+async fn work(job: &ScrapeJob<'_>, sandbox: &SandboxProcess, webhook: &WebhookProcess) -> Result<()> {
     let (api, began) = (&sandbox.api, Instant::now());
     let node = api.get("/api/v1/nodes/n1").await?;
     let mut done = 0;
@@ -89,11 +84,11 @@ async fn work(job: &ScrapeJob<'_>, sandbox: &SandboxServer, webhook: &CertifiedW
                     });
                     api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &pool).await?;
                 }
-                2 => job.command(&sandbox.kubeconfig, &["sandbox", "node", "silence", "n5", "n6"])?,
+                2 => job.command(sandbox, &["sandbox", "node", "silence", "n5", "n6"])?,
                 3 => taint_with_countdowns(api, "n3", 20).await?,
                 4 => set_taints(api, "n2", &[]).await?,
                 5 => set_taints(api, "n1", &[no_execute("power", "off")]).await?,
-                6 => job.command(&sandbox.kubeconfig, &["sandbox", "node", "recover", "n5", "n6"])?,
+                6 => job.command(sandbox, &["sandbox", "node", "recover", "n5", "n6"])?,
                 _ => taint_with_countdowns(api, "n7", 60).await?,
             }
             done += 1;

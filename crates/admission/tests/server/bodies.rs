@@ -49,7 +49,7 @@ async fn the_longest_possible_body_is_answered_and_a_longer_one_refused_by_its_h
 async fn a_long_body_is_not_stored_with_or_without_an_announced_length() {
     // The memory of all incomplete bodies is counted as it grows; a thousandth of one of these would be too much.
     let stage = Stage::set(ServerLimits { bodies_bytes: 32 << 10, ..limits() }).await;
-    stage.response_budget().await;
+    stage.responds().await;
     let (head, tail) =
         question("unjudged", 0).split_once("}}}}").map(|(head, _)| (head.to_owned(), "}}}}")).unwrap();
     let chunk = |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
@@ -102,7 +102,7 @@ async fn a_body_that_arrives_byte_by_byte_is_given_up_in_time_and_delays_no_othe
     assert!(response.starts_with("HTTP/1.1 408"), "{response}");
     assert!(response.ends_with("the body did not arrive within 400ms\n"), "{response}");
     assert!(began.elapsed() >= SHORT / 2, "too early: {:?}", began.elapsed());
-    assert!(stage.response_budget().await < TIMEOUT);
+    assert!(stage.responds().await < TIMEOUT);
     assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"late\"}"), 1.0);
 }
 
@@ -130,7 +130,7 @@ async fn too_many_incomplete_bodies_cost_only_the_slowest() {
     let mut client = Client::connect(&stage).await;
     assert_eq!(client.post("/mutate", kept(500_000)).await.0, 200);
     assert_eq!(client.post("/mutate", question("a", 3_000_000)).await.0, 200);
-    assert!(stage.response_budget().await < TIMEOUT);
+    assert!(stage.responds().await < TIMEOUT);
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn interrupted_bodies_and_vanished_clients_leave_nothing_behind() {
         drop(stream);
     }
     stage.becomes("taintward_webhook_connections", 0.0).await;
-    assert!(stage.response_budget().await < TIMEOUT);
+    assert!(stage.responds().await < TIMEOUT);
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn a_client_that_does_not_read_is_cut_off() {
     let flood = async { while stream.write_all(&many).await.is_ok() {} };
     timeout(TIMEOUT, flood).await.expect("the server waits without end");
     stage.becomes("taintward_webhook_connections", 0.0).await;
-    assert!(stage.response_budget().await < TIMEOUT);
+    assert!(stage.responds().await < TIMEOUT);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Tests hostile clients: silent, slow, numerous.
 
-use super::stage::{Client, SHORT, Stage, TIMEOUT, connect, limits, question, tcp_from};
+use super::flood::attack::tcp_from;
+use super::stage::{Client, SHORT, Stage, TIMEOUT, connect, limits, question};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use taintward_admission::settings::ServerLimits;
@@ -16,7 +17,7 @@ const SOON: Duration = Duration::from_secs(1);
 async fn soon(stage: &Stage) {
     let mut took = Vec::new();
     for _ in 0..5 {
-        took.push(stage.response_budget().await);
+        took.push(stage.responds().await);
     }
     assert!(took.iter().any(|took| *took < SOON), "{took:?}");
 }
@@ -33,11 +34,11 @@ async fn silent_clients_are_closed_before_and_after_the_handshake() {
     let began = Instant::now();
     let mut mute = TcpStream::connect(stage.address).await.unwrap();
     let mut shaken = stage.tls().await;
-    let mut phase = stage.tls().await;
-    phase.write_all(b"POST /mutate HTTP/1.1\r\nhost:").await.unwrap();
+    let mut half = stage.tls().await;
+    half.write_all(b"POST /mutate HTTP/1.1\r\nhost:").await.unwrap();
     let mut good = Client::connect(&stage).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
-    assert!(ends(&mut mute).await && ends(&mut shaken).await && ends(&mut phase).await);
+    assert!(ends(&mut mute).await && ends(&mut shaken).await && ends(&mut half).await);
     assert!(began.elapsed() >= SHORT, "too early: {:?}", began.elapsed());
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"mute\"}", 2.0).await;
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 1.0).await;

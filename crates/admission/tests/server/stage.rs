@@ -6,7 +6,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ use taintward_admission::settings::*;
 use taintward_core::time::{Mono, Wall};
 use taintward_server::metrics::{Exposition, Registry};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -233,7 +233,7 @@ impl Stage {
     }
 
     /// How long a review of another client takes, from connecting to the response.
-    pub(crate) async fn response_budget(&self) -> Duration {
+    pub(crate) async fn responds(&self) -> Duration {
         let began = Instant::now();
         let mut client = Client::connect(self).await;
         let (status, body) = client.post("/mutate", question("a", 100)).await;
@@ -261,12 +261,12 @@ pub(crate) async fn connect_as(
     protocols: &[&[u8]],
     identity: Option<&Identity>,
 ) -> std::io::Result<TlsStream<TcpStream>> {
-    let config = config_of(root, protocols, identity);
     let stream = TcpStream::connect(address).await?;
-    TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), stream).await
+    connector(root, protocols, identity).connect(ServerName::try_from("localhost").unwrap(), stream).await
 }
 
-fn config_of(root: &[u8], protocols: &[&[u8]], identity: Option<&Identity>) -> ClientConfig {
+/// Connects with these protocols and a client certificate.
+pub(crate) fn connector(root: &[u8], protocols: &[&[u8]], identity: Option<&Identity>) -> TlsConnector {
     let mut roots = RootCertStore::empty();
     roots.add(root.to_vec().into()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -288,20 +288,7 @@ fn config_of(root: &[u8], protocols: &[&[u8]], identity: Option<&Identity>) -> C
         }
     };
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-    config
-}
-
-/// TLS over an existing connection.
-pub(crate) async fn tls_over(stream: TcpStream, root: &[u8]) -> std::io::Result<TlsStream<TcpStream>> {
-    let connector = TlsConnector::from(Arc::new(config_of(root, &BOTH, None)));
-    connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
-}
-
-/// A connection from another address of this machine: `127.0.0.9` for 9.
-pub(crate) async fn tcp_from(last: u8, to: SocketAddr) -> std::io::Result<TcpStream> {
-    let socket = TcpSocket::new_v4()?;
-    socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into())?;
-    socket.connect(to).await
+    TlsConnector::from(Arc::new(config))
 }
 
 /// Verifies at the test's own time.

@@ -6,7 +6,6 @@ use base64::Engine as _;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::Incoming;
-use hyper::service::service_fn;
 use hyper::{Request, Response};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -31,22 +30,21 @@ impl DeletionWebhook {
     pub(crate) async fn register(api: &TestApi, fault: WebhookFault) -> Result<Self> {
         let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])?;
         let certificate = made.cert.pem();
-        let server = TlsServer::start(&certificate, &made.signing_key.serialize_pem(), move || {
-            service_fn(move |request: Request<Incoming>| async move {
-                let review: Value = serde_json::from_slice(&request.into_body().collect().await?.to_bytes())?;
-                if let WebhookFault::Delay(delay) = fault {
-                    tokio::time::sleep(delay).await;
-                }
-                let is_allowed = !matches!(fault, WebhookFault::Deny);
-                let response = json!({
-                    "uid": review["request"]["uid"], "allowed": is_allowed,
-                    "status": {"code": 403, "message": "no pod may be deleted now"},
-                });
-                let body = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
-                let body = Either::Left(Full::new(Bytes::from(body.to_string())));
-                Ok(Response::builder().header("content-type", "application/json").body(body)?)
-            })
-        })?;
+        let answer = move |request: Request<Incoming>| async move {
+            let review: Value = serde_json::from_slice(&request.into_body().collect().await?.to_bytes())?;
+            if let WebhookFault::Delay(delay) = fault {
+                tokio::time::sleep(delay).await;
+            }
+            let response = json!({
+                "uid": review["request"]["uid"], "allowed": !matches!(fault, WebhookFault::Deny),
+                "status": {"code": 403, "message": "no pod may be deleted now"},
+            });
+            let body =
+                json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
+            let body = Either::Left(Full::new(Bytes::from(body.to_string())));
+            anyhow::Ok(Response::builder().header("content-type", "application/json").body(body)?)
+        };
+        let server = TlsServer::start(&certificate, &made.signing_key.serialize_pem(), answer).await?;
         let bundle = base64::engine::general_purpose::STANDARD.encode(certificate);
         let webhook = json!({
             "name": "deletions.example.com",

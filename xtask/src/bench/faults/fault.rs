@@ -2,6 +2,7 @@
 
 use super::deletion_webhook::WebhookFault;
 use super::proxy::ProxyFault;
+use FaultKind::*;
 use std::time::Duration;
 
 /// One row of the table.
@@ -43,7 +44,7 @@ pub(crate) enum FaultKind {
 impl FaultKind {
     /// Whether it includes a start of the API server.
     pub(crate) const fn restarts(self) -> bool {
-        matches!(self, Self::Killed | Self::Restored { .. })
+        matches!(self, Killed | Restored { .. })
     }
 
     /// Whether pods can leave during the fault, only later.
@@ -65,24 +66,26 @@ const fn fault(name: &'static str, title: &'static str, seconds: u64, kind: Faul
 }
 
 const fn killed(name: &'static str, title: &'static str, seconds: u64, always_allow: bool) -> Fault {
-    Fault { always_allow, ..fault(name, title, seconds, FaultKind::Killed) }
+    Fault { always_allow, ..fault(name, title, seconds, Killed) }
+}
+
+const fn restored(name: &'static str, title: &'static str, counting: bool) -> Fault {
+    fault(name, title, 3, Restored { counting })
+}
+
+const fn elected(fault: Fault) -> Fault {
+    Fault { flags: &["--leader-elect=true"], ..fault }
 }
 
 const fn storm(retry_after: bool) -> FaultKind {
-    FaultKind::Proxy(ProxyFault::TooManyRequests { retry_after })
+    Proxy(ProxyFault::TooManyRequests { retry_after })
 }
 
 const fn slow_nodes(milliseconds: u64) -> ProxyFault {
     ProxyFault::SlowNodes(Duration::from_millis(milliseconds))
 }
 
-const fn restored(name: &'static str, title: &'static str, counting: bool) -> Fault {
-    fault(name, title, 3, FaultKind::Restored { counting })
-}
-
-const fn elected(fault: Fault) -> Fault {
-    Fault { flags: &["--leader-elect=true"], ..fault }
-}
+const SLOW_WEBHOOK: FaultKind = Webhook(WebhookFault::Delay(Duration::from_millis(2_500)));
 
 pub(crate) const FAULTS: [Fault; 21] = [
     killed("killed-5", "API server killed, restarted after 5 s", 5, false),
@@ -91,36 +94,26 @@ pub(crate) const FAULTS: [Fault; 21] = [
     killed("killed-5-allowed", "the same without RBAC: 5 s", 5, true),
     killed("killed-10-allowed", "the same without RBAC: 10 s", 10, true),
     killed("killed-30-allowed", "the same without RBAC: 30 s", 30, true),
-    fault("forbidden", "ClusterRoleBinding removed for 28 s", 28, FaultKind::Forbidden),
-    fault(
-        "webhook-denies",
-        "admission webhook denies deletions for 20 s",
-        20,
-        FaultKind::Webhook(WebhookFault::Deny),
-    ),
+    fault("forbidden", "ClusterRoleBinding removed for 28 s", 28, Forbidden),
+    fault("webhook-denies", "admission webhook denies deletions for 20 s", 20, Webhook(WebhookFault::Deny)),
     fault("storm-429", "429 to 80 % of requests for 15 s, `Retry-After: 1`", 15, storm(true)),
     fault("storm-429-bare", "429 to 80 % of requests for 15 s, no `Retry-After`", 15, storm(false)),
     fault(
         "storm-503",
         "503 to all writes and half of the reads for 15 s",
         15,
-        FaultKind::Proxy(ProxyFault::Unavailable),
+        Proxy(ProxyFault::Unavailable),
     ),
-    fault("certificate", "client certificate expired, renewed after 15 s", 15, FaultKind::ExpiredCertificate),
+    fault("certificate", "client certificate expired, renewed after 15 s", 15, ExpiredCertificate),
     restored("restored-idle", "etcd restored from a backup, no countdowns", false),
     restored("restored-counting", "etcd restored from a backup, countdowns running", true),
     elected(restored("restored-idle-elected", "no countdowns, with leader election", false)),
     elected(restored("restored-counting-elected", "countdowns running, with leader election", true)),
-    fault("slow-reads-2.5", "reads of nodes take 2.5 s", 15, FaultKind::LastingProxy(slow_nodes(2_500))),
-    fault("slow-reads-4", "reads of nodes take 4 s", 15, FaultKind::LastingProxy(slow_nodes(4_000))),
-    fault("slow-reads-6", "reads of nodes take 6 s, for 15 s", 15, FaultKind::Proxy(slow_nodes(6_000))),
-    fault(
-        "slow-webhook",
-        "admission webhook takes 2.5 s for each deletion",
-        15,
-        FaultKind::Webhook(WebhookFault::Delay(Duration::from_millis(2_500))),
-    ),
-    fault("cut", "network cut for 15 s", 15, FaultKind::Cut),
+    fault("slow-reads-2.5", "reads of nodes take 2.5 s", 15, LastingProxy(slow_nodes(2_500))),
+    fault("slow-reads-4", "reads of nodes take 4 s", 15, LastingProxy(slow_nodes(4_000))),
+    fault("slow-reads-6", "reads of nodes take 6 s, for 15 s", 15, Proxy(slow_nodes(6_000))),
+    fault("slow-webhook", "admission webhook takes 2.5 s for each deletion", 15, SLOW_WEBHOOK),
+    fault("cut", "network cut for 15 s", 15, Cut),
 ];
 
 /// The names of all faults.

@@ -1,31 +1,35 @@
 //! Runs one contender through one fault: taints nodes, causes the fault, and reads the audit log.
 
-use super::credentials::ContenderCredentials;
 use super::deletion_webhook::{DeletionWebhook, WebhookFault};
 use super::fault::FaultKind;
 use super::proxy::FaultProxy;
-use super::readiness::ReadinessSampler;
-use super::stage::{BINDINGS, IN_FLIGHT, LEAD, NODES, PODS, PROBES, SPARED, Stage, WAITING, binding_name};
+use super::stage::{BINDINGS, IN_FLIGHT, LEAD, NODES, PROBES, SPARED, Stage, WAITING, binding_name};
 use super::verdict::{self, FaultVerdict, FaultWindow, PodHistory, WriteSpan};
-use crate::contender::Contender;
+use crate::bench::load::{PODS, in_parallel};
+use crate::contender::{Contender, ContenderOptions, Contenders};
 use crate::http;
+use crate::server_process::ServerProcess;
 use anyhow::{Context as _, Result};
-use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
 use taintward_envtest::audit::AuditEntry;
 use taintward_envtest::{Account, TestApi};
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 /// For pods that are still there after the last countdown.
 const STARTUP_TIMEOUT: f64 = 45.0;
 /// In which the contender starts before its certificate expires.
 const VALID: Duration = Duration::from_secs(30);
+const LONG_VALID: Duration = Duration::from_secs(86_400);
 /// Writes after the backup, so that the restored store has lower versions for a while.
 const LOST_WRITES: usize = 400;
+
+/// The pause between two looks at the readiness of Taintward.
+const READINESS_PERIOD: Duration = Duration::from_millis(250);
 
 /// What a run showed.
 pub(crate) struct RunReading {
@@ -40,12 +44,10 @@ pub(crate) struct RunReading {
 
 impl Stage<'_> {
     /// Runs the contender through the fault.
-    pub(crate) async fn run(&mut self, contender: &Contender) -> Result<RunReading> {
+    pub(crate) async fn run(&mut self, contenders: &Contenders, who: Contender) -> Result<RunReading> {
         let kind = self.fault.kind;
-        let account = match contender {
-            Contender::Taintward { .. } => Account::Taintward,
-            Contender::Original { .. } => Account::ControllerManager,
-        };
+        let is_original = who == Contender::Original;
+        let account = if is_original { Account::ControllerManager } else { Account::Taintward };
         let admin = self.cluster.api(Account::Admin).await?;
         self.furnish(&admin).await?;
         if let FaultKind::Restored { counting: false } = kind {
@@ -54,13 +56,17 @@ impl Stage<'_> {
         }
         let expires = self.now() + VALID.as_secs_f64();
         let is_short = matches!(kind, FaultKind::ExpiredCertificate);
-        let identity =
-            self.cluster.identity(account, if is_short { VALID } else { Duration::from_secs(86_400) })?;
-        let proxy = kind.needs_proxy().then(|| FaultProxy::start(self.cluster, &identity)).transpose()?;
+        let identity = self.cluster.identity(account, if is_short { VALID } else { LONG_VALID })?;
+        let proxy = match kind.needs_proxy() {
+            true => Some(FaultProxy::start(self.cluster, &identity).await?),
+            false => None,
+        };
         let port = proxy.as_ref().map_or(self.cluster.port(0), |proxy| proxy.server.port);
-        let credentials = ContenderCredentials::write(self.cluster, account, &identity, port)?;
-        let metrics = http::free_port()?;
-        let mut program = contender.start_with(self.cluster, &credentials.kubeconfig, metrics).await?;
+        let kubeconfig = self.cluster.kubeconfig_with(&identity, port)?;
+        let flags: Vec<String> = self.fault.flags.iter().map(|&flag| flag.to_owned()).collect();
+        let options = ContenderOptions { controllers: None, flags: &flags, kubeconfig: Some(&kubeconfig) };
+        let ServerProcess { process: mut program, port } =
+            contenders.start(who, self.cluster, &options).await?;
         let lead = if is_short { expires - LEAD.as_secs_f64() - self.now() } else { 1.0 };
         sleep(Duration::from_secs_f64(lead.max(0.0))).await;
         // What the audit log has of earlier runs.
@@ -71,8 +77,11 @@ impl Stage<'_> {
             self.taint(&admin, WAITING.chain(spared)).await?;
         }
         sleep(LEAD).await;
-        let readiness = matches!(account, Account::Taintward).then(|| ReadinessSampler::start(metrics));
-        let (window, lasting) = self.inflict(&admin, proxy.as_ref(), &credentials).await?;
+        let mut readiness = JoinSet::new();
+        if !is_original {
+            readiness.spawn(unready_after(port));
+        }
+        let (window, lasting) = self.inflict(&admin, proxy.as_ref(), account).await?;
         // A client of the time before may have a dead connection.
         let admin = self.cluster.api(Account::Admin).await?;
         self.taint(&admin, PROBES).await?;
@@ -80,7 +89,7 @@ impl Stage<'_> {
             self.write(&admin, [SPARED], &[], |taint, span| taint.removed = Some(span)).await?;
         }
         let left = self.wait(&admin, window).await?;
-        let unready = readiness.and_then(ReadinessSampler::stop);
+        let unready = readiness.try_join_next().transpose()?;
         program.expect_running()?;
         program.kill()?;
         if let Some(webhook) = lasting {
@@ -97,7 +106,7 @@ impl Stage<'_> {
         &mut self,
         admin: &TestApi,
         proxy: Option<&FaultProxy>,
-        credentials: &ContenderCredentials,
+        account: Account,
     ) -> Result<(FaultWindow, Option<DeletionWebhook>)> {
         let (lasts, begin) = (self.fault.lasts, self.now());
         let (mut lifted, mut lasting) = (None, None);
@@ -109,7 +118,7 @@ impl Stage<'_> {
                 self.cluster.restart(0).await?;
             }
             FaultKind::Forbidden => {
-                let path = format!("{BINDINGS}/{}", binding_name(credentials.account));
+                let path = format!("{BINDINGS}/{}", binding_name(account));
                 let binding = admin.get(&path).await?;
                 admin.delete(&path, &json!({})).await?;
                 sleep(lasts).await;
@@ -143,7 +152,8 @@ impl Stage<'_> {
             }
             FaultKind::ExpiredCertificate => {
                 sleep(lasts).await;
-                credentials.renew(self.cluster)?;
+                let renewed = self.cluster.identity(account, LONG_VALID)?;
+                self.cluster.kubeconfig_with(&renewed, self.cluster.port(0))?;
             }
             FaultKind::Restored { counting } => lifted = Some(self.restore(admin, counting).await?),
         }
@@ -161,11 +171,11 @@ impl Stage<'_> {
             self.taint(admin, [SPARED]).await?;
         }
         let path = format!("/api/v1/nodes/{}", self.node(NODES - 1));
-        let writes = stream::iter(0..LOST_WRITES).map(async |number| {
+        in_parallel(0..LOST_WRITES, IN_FLIGHT, async |number| {
             let body = json!({"metadata": {"labels": {"number": number.to_string()}}}).to_string();
             admin.patch(&path, PatchType::Merge, &body).await
-        });
-        writes.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?;
+        })
+        .await?;
         sleep(self.fault.lasts).await;
         let begin = self.now();
         self.cluster.restore().await?;
@@ -218,6 +228,18 @@ impl Stage<'_> {
         let verdict = verdict::judge(&pods, window, success);
         let _ = writeln!(requests, "{window:.3?}");
         Ok(RunReading { verdict, unready: None, responses, logs: [String::new(), requests] })
+    }
+}
+
+/// The seconds until a program is not ready.
+async fn unready_after(port: u16) -> f64 {
+    let began = Instant::now();
+    loop {
+        sleep(READINESS_PERIOD).await;
+        let answer = tokio::task::spawn_blocking(move || http::get(port, "/readyz")).await;
+        if matches!(answer, Ok(Ok((status, _))) if status != 200) {
+            return began.elapsed().as_secs_f64();
+        }
     }
 }
 

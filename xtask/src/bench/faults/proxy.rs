@@ -1,27 +1,25 @@
 //! Forwards a contender's requests to the API server as the contender, and answers some of them itself, or late.
 
-use super::tls_server::{ResponseBody, TlsServer};
-use anyhow::{Context as _, Result};
+use super::tls_server::{AnswerBody, TlsServer};
+use anyhow::Result;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
+use hyper::{Method, Request, Response, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use taintward_envtest::Cluster;
 use taintward_envtest::certificates::SignedIdentity;
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 /// What the proxy does to requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +36,7 @@ pub(crate) enum ProxyFault {
 #[derive(Debug, PartialEq)]
 enum ProxyAction {
     Forward(Duration),
-    Reject(u16),
+    Refuse(u16),
 }
 
 pub(crate) struct FaultProxy {
@@ -46,19 +44,17 @@ pub(crate) struct FaultProxy {
     fault: Arc<Mutex<Option<ProxyFault>>>,
 }
 
-/// What all connections share.
+/// What all requests share.
 struct Upstream {
-    connector: TlsConnector,
+    client: Client<HttpsConnector<HttpConnector>, Incoming>,
     port: u16,
     fault: Arc<Mutex<Option<ProxyFault>>>,
     requests: AtomicU64,
 }
 
-type Sender = Arc<tokio::sync::Mutex<Option<SendRequest<Incoming>>>>;
-
 impl FaultProxy {
     /// Opens it in front of the first API server.
-    pub(crate) fn start(cluster: &Cluster, identity: &SignedIdentity) -> Result<Self> {
+    pub(crate) async fn start(cluster: &Cluster, identity: &SignedIdentity) -> Result<Self> {
         let file = |name: &str| fs::read_to_string(cluster.folder().join(name));
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(file("ca.crt")?.as_bytes())?)?;
@@ -66,17 +62,16 @@ impl FaultProxy {
         let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes())?;
         let config =
             ClientConfig::builder().with_root_certificates(roots).with_client_auth_cert(chain, key)?;
+        let connector = HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1();
         let fault = Arc::<Mutex<Option<ProxyFault>>>::default();
         let upstream = Arc::new(Upstream {
-            connector: TlsConnector::from(Arc::new(config)),
+            client: Client::builder(TokioExecutor::new()).build(connector.build()),
             port: cluster.port(0),
             fault: Arc::clone(&fault),
             requests: AtomicU64::new(0),
         });
-        let server = TlsServer::start(&file("server.crt")?, &file("server.key")?, move || {
-            let (upstream, sender) = (Arc::clone(&upstream), Sender::default());
-            service_fn(move |request| response(Arc::clone(&upstream), Arc::clone(&sender), request))
-        })?;
+        let answer = move |request| answer(Arc::clone(&upstream), request);
+        let server = TlsServer::start(&file("server.crt")?, &file("server.key")?, answer).await?;
         Ok(Self { server, fault })
     }
 
@@ -91,8 +86,8 @@ impl ProxyFault {
     fn decide(self, method: &Method, path: &str, query: &str, draw: f64) -> ProxyAction {
         let is_read = method == Method::GET;
         match self {
-            Self::TooManyRequests { .. } if draw < 0.8 => ProxyAction::Reject(429),
-            Self::Unavailable if !is_read || draw < 0.5 => ProxyAction::Reject(503),
+            Self::TooManyRequests { .. } if draw < 0.8 => ProxyAction::Refuse(429),
+            Self::Unavailable if !is_read || draw < 0.5 => ProxyAction::Refuse(503),
             Self::SlowNodes(late)
                 if is_read && path.starts_with("/api/v1/nodes/") && !query.contains("watch=") =>
             {
@@ -103,11 +98,7 @@ impl ProxyFault {
     }
 }
 
-async fn response(
-    upstream: Arc<Upstream>,
-    sender: Sender,
-    request: Request<Incoming>,
-) -> Result<Response<ResponseBody>> {
+async fn answer(upstream: Arc<Upstream>, mut request: Request<Incoming>) -> Result<Response<AnswerBody>> {
     let began = Instant::now();
     let fault = *upstream.fault.lock().unwrap_or_else(PoisonError::into_inner);
     let action = fault.map_or(ProxyAction::Forward(Duration::ZERO), |fault| {
@@ -115,45 +106,31 @@ async fn response(
         fault.decide(request.method(), uri.path(), uri.query().unwrap_or_default(), draw(number))
     });
     match action {
-        ProxyAction::Reject(code) => {
+        ProxyAction::Refuse(code) => {
             let wait = matches!(fault, Some(ProxyFault::TooManyRequests { retry_after: true }));
-            Ok(rejection(code, wait)?)
+            Ok(refusal(code, wait)?)
         }
         ProxyAction::Forward(late) => {
-            let mut sender = sender.lock().await;
-            if sender.as_ref().is_none_or(SendRequest::is_closed) {
-                *sender = Some(upstream.connect().await?);
-            }
-            let response = sender.as_mut().context("a connection")?.send_request(request).await?;
+            *request.uri_mut() =
+                format!("https://127.0.0.1:{}{}", upstream.port, request.uri()).parse::<Uri>()?;
+            let answer = upstream.client.request(request).await?;
             tokio::time::sleep(late.saturating_sub(began.elapsed())).await;
-            Ok(response.map(Either::Right))
+            Ok(answer.map(Either::Right))
         }
     }
 }
 
-impl Upstream {
-    async fn connect(&self) -> Result<SendRequest<Incoming>> {
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await?;
-        stream.set_nodelay(true)?;
-        let name = ServerName::from(IpAddr::from(Ipv4Addr::LOCALHOST));
-        let stream = self.connector.connect(name, stream).await?;
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        tokio::task::spawn_local(connection);
-        Ok(sender)
-    }
-}
-
-/// As the API server rejects (429), and as a balancer does (503).
-fn rejection(code: u16, retry_after: bool) -> http::Result<Response<ResponseBody>> {
+/// As the API server refuses (429), and as a balancer does (503).
+fn refusal(code: u16, retry_after: bool) -> http::Result<Response<AnswerBody>> {
     let status =
         r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}"#;
     let (kind, body) =
         if code == 429 { ("application/json", status) } else { ("text/plain", "no healthy upstream") };
-    let mut response = Response::builder().status(code).header(CONTENT_TYPE, kind);
+    let mut answer = Response::builder().status(code).header(CONTENT_TYPE, kind);
     if retry_after {
-        response = response.header(RETRY_AFTER, "1");
+        answer = answer.header(RETRY_AFTER, "1");
     }
-    response.body(Either::Left(Full::new(Bytes::from_static(body.as_bytes()))))
+    answer.body(Either::Left(Full::new(Bytes::from_static(body.as_bytes()))))
 }
 
 /// A number below one, in no order, the same in each run (SplitMix64).
@@ -174,9 +151,9 @@ mod tests {
     fn each_fault_concerns_its_own_requests() {
         let forward = ProxyAction::Forward(Duration::ZERO);
         let storm = ProxyFault::TooManyRequests { retry_after: true };
-        assert_eq!(storm.decide(&Method::GET, NODE, "", 0.79), ProxyAction::Reject(429));
+        assert_eq!(storm.decide(&Method::GET, NODE, "", 0.79), ProxyAction::Refuse(429));
         assert_eq!(storm.decide(&Method::DELETE, NODE, "", 0.8), forward);
-        assert_eq!(ProxyFault::Unavailable.decide(&Method::DELETE, NODE, "", 0.99), ProxyAction::Reject(503));
+        assert_eq!(ProxyFault::Unavailable.decide(&Method::DELETE, NODE, "", 0.99), ProxyAction::Refuse(503));
         assert_eq!(ProxyFault::Unavailable.decide(&Method::GET, NODE, "", 0.5), forward);
         let slow = ProxyFault::SlowNodes(Duration::from_secs(4));
         assert_eq!(slow.decide(&Method::GET, NODE, "", 0.0), ProxyAction::Forward(Duration::from_secs(4)));

@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::verdict::{PodHistory, TaintHistory, WriteSpan};
+use crate::bench::load::{PODS, in_parallel};
 use anyhow::{Context as _, Result};
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
@@ -14,7 +15,6 @@ use taintward_envtest::fixtures::{create_node, no_execute, pod, set_taints};
 use taintward_envtest::{Account, Cluster, TestApi};
 
 const KEY: &str = "faults.example.com/down";
-pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
 pub(crate) const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/taintward";
 pub(crate) const IN_FLIGHT: usize = 16;
@@ -105,12 +105,12 @@ impl<'c> Stage<'c> {
         for node in 0..NODES {
             create_node(admin, &self.node(node), &[]).await?;
         }
-        let pods = stream::iter(self.pods()).map(async |(name, node, seconds)| {
+        in_parallel(self.pods(), IN_FLIGHT, async |(name, node, seconds)| {
             let pod = pod(&name, &self.node(node));
             let pod = if seconds == Some(0) { pod } else { pod.bearing(KEY, seconds.map(i64::from)) };
-            pod.create(admin).await.map(drop)
-        });
-        pods.buffer_unordered(IN_FLIGHT).try_for_each(async |()| Ok(())).await
+            pod.create(admin).await
+        })
+        .await
     }
 
     pub(crate) async fn taint(

@@ -26,9 +26,8 @@ pub(super) async fn protected(run: &mut CauseRun<'_>) -> Result<()> {
         Ok((budget["status"]["currentHealthy"] == 1).then_some(()))
     })
     .await?;
-    let _controller = job
-        .run(&sandbox.kubeconfig, &["--leader-elect=false", "--controllers=dedicated-pool-controller"])
-        .await?;
+    let _controller =
+        job.run(&sandbox, &["--leader-elect=false", "--controllers=dedicated-pool-controller"]).await?;
     run.begins()?;
     let pool = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": "team-a"}, "spec": {
         "taint": {"key": "example.com/pool", "value": "a"}, "nodes": {"names": ["n1"]},
@@ -46,9 +45,8 @@ pub(super) async fn no_pool_guard(run: &mut CauseRun<'_>) -> Result<()> {
     let sandbox = job.sandbox(&[]).await?;
     // A sandbox may have none.
     let _ = sandbox.api.delete(&format!("{GUARDS}/taintward"), &json!({})).await;
-    let _controller = job
-        .run(&sandbox.kubeconfig, &["--leader-elect=false", "--controllers=dedicated-pool-controller"])
-        .await?;
+    let _controller =
+        job.run(&sandbox, &["--leader-elect=false", "--controllers=dedicated-pool-controller"]).await?;
     run.begins()?;
     let pool = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": "team-a"}, "spec": {
         "taint": {"key": "example.com/pool", "value": "a"}, "nodes": {"names": ["n1"]},
@@ -68,7 +66,7 @@ pub(super) async fn slow_guard(run: &mut CauseRun<'_>) -> Result<()> {
         pod(&format!("pod-{number}"), "n1").create(&sandbox.api).await?;
     }
     let flags = ["--leader-elect=false", "--controllers=toleration-guard-controller", "--guard-qps=1"];
-    let _controller = job.run(&sandbox.kubeconfig, &flags).await?;
+    let _controller = job.run(&sandbox, &flags).await?;
     run.begins()?;
     let ceiling = json!({"metadata": {"labels": {"taintward.io/guard-ceiling-seconds": "3600"}}}).to_string();
     sandbox.api.patch("/api/v1/namespaces/default", PatchType::Merge, &ceiling).await?;
@@ -80,10 +78,10 @@ pub(super) async fn held(run: &mut CauseRun<'_>) -> Result<()> {
     let job = run.job;
     let sandbox = job.sandbox(&[]).await?;
     let flags = ["--leader-elect=false", "--controllers=toleration-hold-controller"];
-    let _controller = job.run(&sandbox.kubeconfig, &flags).await?;
+    let _controller = job.run(&sandbox, &flags).await?;
     run.begins()?;
-    job.command(&sandbox.kubeconfig, &["hold", "--all"])?;
+    job.command(&sandbox, &["hold", "--all"])?;
     run.fires().await?;
-    job.command(&sandbox.kubeconfig, &["release", "--all"])?;
+    job.command(&sandbox, &["release", "--all"])?;
     run.resolves().await
 }

@@ -1,7 +1,6 @@
 //! Causes of alerts about how many processes run and lead.
 
 use super::super::alert_cause::CauseRun;
-use super::super::certified_webhook::CertifiedWebhook;
 use anyhow::Result;
 use jiff::Timestamp;
 use serde_json::json;
@@ -16,8 +15,8 @@ pub(super) async fn none(run: &mut CauseRun<'_>) -> Result<()> {
     let job = run.job;
     run.fires().await?;
     let sandbox = job.sandbox(&[]).await?;
-    let _controller = job.run(&sandbox.kubeconfig, &[ALONE]).await?;
-    let _webhook = CertifiedWebhook::start(&job, &sandbox, None).await?;
+    let _controller = job.run(&sandbox, &[ALONE]).await?;
+    let _webhook = job.webhook(&sandbox, None).await?;
     run.resolves().await
 }
 
@@ -28,7 +27,7 @@ pub(super) async fn lease_held(run: &mut CauseRun<'_>) -> Result<()> {
     sandbox.api.patch("/api/v1/namespaces/default", PatchType::Merge, &ceiling).await?;
     pod("guarded", "n1").bearing(UNREACHABLE, Some(5)).create(&sandbox.api).await?;
     let controllers = ["--controllers=toleration-guard-controller"];
-    let first = job.run(&sandbox.kubeconfig, &controllers).await?;
+    let first = job.run(&sandbox, &controllers).await?;
     job.until("taintward_guard_pods_guarded", "> 0").await?;
     job.end(first)?;
     let now = format!("{:.6}", Timestamp::now());
@@ -36,7 +35,7 @@ pub(super) async fn lease_held(run: &mut CauseRun<'_>) -> Result<()> {
         json!({"spec": {"holderIdentity": "elsewhere", "leaseDurationSeconds": 3600, "renewTime": now}});
     sandbox.api.patch(LEASE, PatchType::Merge, &held.to_string()).await?;
     run.begins()?;
-    let _second = job.run(&sandbox.kubeconfig, &controllers).await?;
+    let _second = job.run(&sandbox, &controllers).await?;
     set_taints(&sandbox.api, "n1", &[no_execute(UNREACHABLE, "")]).await?;
     run.fires().await?;
     let released = json!({"spec": {"holderIdentity": ""}}).to_string();
@@ -47,9 +46,9 @@ pub(super) async fn lease_held(run: &mut CauseRun<'_>) -> Result<()> {
 pub(super) async fn two(run: &mut CauseRun<'_>) -> Result<()> {
     let job = run.job;
     let sandbox = job.sandbox(&[]).await?;
-    let _first = job.run(&sandbox.kubeconfig, &[ALONE]).await?;
+    let _first = job.run(&sandbox, &[ALONE]).await?;
     run.begins()?;
-    let second = job.run(&sandbox.kubeconfig, &[ALONE]).await?;
+    let second = job.run(&sandbox, &[ALONE]).await?;
     run.fires().await?;
     job.end(second)?;
     run.resolves().await
@@ -60,7 +59,7 @@ pub(super) async fn other_evictor(run: &mut CauseRun<'_>) -> Result<()> {
     const POD: &str = "/api/v1/namespaces/default/pods/victim";
     let job = run.job;
     let sandbox = job.sandbox(&[]).await?;
-    let _controller = job.run(&sandbox.kubeconfig, &[ALONE]).await?;
+    let _controller = job.run(&sandbox, &[ALONE]).await?;
     pod("victim", "n1").create(&sandbox.api).await?;
     run.begins()?;
     let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
