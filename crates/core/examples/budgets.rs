@@ -64,14 +64,14 @@ fn one_node(what: &str, patience: i64, budget: &str) {
     let mut engine = crowd::engine(1_000, if patience > 0 { 110 } else { 0 }, patience);
     if patience == 0 {
         for at in 0..110 {
-            let fact = crowd::pod(at, crowd::node_name(7), Vec::new());
+            let fact = crowd::large_pod(at, crowd::node_name(7), Vec::new());
             engine.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }), now());
         }
     }
     let mut times: Vec<Duration> = (0..2_000u64)
         .map(|round| {
             let (taint, untaint) =
-                (crowd::node(7, 2 * round + 2, &[KEY]), crowd::node(7, 2 * round + 3, &[]));
+                (crowd::large_node(7, 2 * round + 2, &[KEY]), crowd::large_node(7, 2 * round + 3, &[]));
             let ((), taken) = time(|| {
                 engine
                     .handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: taint, listed: false }), now())
@@ -110,7 +110,7 @@ fn many_nodes() {
         for node in 0..TAINTED {
             engine.handle(
                 EvictionInput::Nodes(ObjectEvent::Applied {
-                    fact: crowd::node(node, 2, &["example.com/out"]),
+                    fact: crowd::large_node(node, 2, &["example.com/out"]),
                     listed: false,
                 }),
                 now(),
@@ -121,7 +121,7 @@ fn many_nodes() {
     assert_eq!(engine.stats().due, TAINTED * 10);
     row("a taint on 10,000 of 100,000 nodes decided (100,000 pods go)", format!("{taken:.2?}"), "1 s");
     let read = |name: &taintward_core::identity::NodeName| {
-        let mut fact = crowd::node(0, 2, &["example.com/out"]);
+        let mut fact = crowd::large_node(0, 2, &["example.com/out"]);
         fact.name = name.clone();
         fact
     };
@@ -134,7 +134,7 @@ fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
     let mut told = SnapshotBuilder::new(now().wall, NumericOperators::Off, false);
     for at in 0..nodes {
         told.node(NodeRecord {
-            fact: crowd::node(at, 1, &[]),
+            fact: crowd::large_node(at, 1, &[]),
             labels: Labels::new(),
             unschedulable: false,
             allocatable: [("cpu".into(), 64_000)].into(),
@@ -146,7 +146,7 @@ fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
     }
     for at in 0..pods {
         let tolerations = if at % 7 == 0 { Vec::new() } else { crowd::tolerations(at % 15, 300) };
-        let fact = crowd::pod(at, crowd::node_name(at % nodes), tolerations);
+        let fact = crowd::large_pod(at, crowd::node_name(at % nodes), tolerations);
         let replica_set = format!("web-{}-7d4b9c6f5d", at % 5_000);
         let load =
             ResourceRequests { requested: [("cpu".into(), 500)].into(), ..ResourceRequests::default() };
@@ -185,7 +185,7 @@ fn planned() {
     row("a snapshot: heap for each of 1000000 pods", format!("{:.0} B", bytes as f64 / PODS as f64), "");
     row("  loading them, decoding not included", format!("{loaded:.2?}"), "");
     let from = snapshot.now().mono;
-    let taints = crowd::node(0, 1, &[KEY]).taints;
+    let taints = crowd::large_node(0, 1, &[KEY]).taints;
     let planned = |node| PlannedNodeChange {
         node,
         taints: taints.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect(),

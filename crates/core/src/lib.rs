@@ -112,6 +112,8 @@ pub mod scheduling;
 pub mod taint;
 pub mod taint_edit;
 pub mod taint_start;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 pub mod text;
 pub mod time;
 pub mod toleration;

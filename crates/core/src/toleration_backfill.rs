@@ -62,6 +62,7 @@ mod tests {
         with_defaults,
     };
     use crate::admission::{DefaultSeconds, default_tolerations};
+    use crate::testkit::{node_health_tolerations, toleration, toleration_of};
     use crate::toleration::daemon_tolerations;
     use alloc::vec;
     use alloc::vec::Vec;
@@ -73,19 +74,8 @@ mod tests {
         unreachable: TolerationDuration::For(UPSTREAM_SECONDS.unreachable),
     };
 
-    fn toleration(key: &str, seconds: Option<i64>) -> Toleration {
-        let effect = Some(TaintEffect::NoExecute);
-        Toleration {
-            key: key.into(),
-            operator: TolerationOperator::Exists,
-            value: "".into(),
-            effect,
-            seconds,
-        }
-    }
-
     fn both(not_ready: i64, unreachable: i64) -> Vec<Toleration> {
-        vec![toleration(keys::NOT_READY, Some(not_ready)), toleration(keys::UNREACHABLE, Some(unreachable))]
+        node_health_tolerations(Some(not_ready), Some(unreachable))
     }
 
     fn durations(not_ready: i64, unreachable: i64) -> DefaultDurations {
@@ -123,7 +113,7 @@ mod tests {
 
     #[test]
     fn tolerations_that_admission_appends_after_the_defaults_are_skipped() {
-        let gpu = Toleration { effect: Some(TaintEffect::NoSchedule), ..toleration("nvidia.com/gpu", None) };
+        let gpu = toleration_of("nvidia.com/gpu", "Exists", "", "NoSchedule");
         let own = toleration("team", None);
         let tolerations = [both(300, 300), vec![gpu, own.clone()]].concat();
         let of = |defaults: &[Toleration]| backfill(&tolerations, defaults, durations(600, 600), &[UPSTREAM]);
@@ -145,7 +135,7 @@ mod tests {
             not_ready: TolerationDuration::Forever,
             unreachable: TolerationDuration::Forever,
         };
-        let given = vec![toleration(keys::NOT_READY, None), toleration(keys::UNREACHABLE, None)];
+        let given = node_health_tolerations(None, None);
         let of = |tolerations: &[Toleration], replaced: &[DefaultDurations]| {
             backfill(tolerations, &[], durations(600, 900), replaced)
         };
@@ -160,15 +150,11 @@ mod tests {
     fn some_tolerations() -> impl Strategy<Value = Vec<Toleration>> {
         let key = prop_oneof![Just(keys::NOT_READY), Just(keys::UNREACHABLE), Just("k"), Just("")];
         let operator = prop_oneof![3 => Just("Exists"), 1 => Just("Equal"), 1 => Just("")];
-        let effect =
-            prop_oneof![3 => Just(Some("NoExecute")), 1 => Just(None), 1 => Just(Some("NoSchedule"))];
+        let effect = prop_oneof![3 => Just("NoExecute"), 1 => Just(""), 1 => Just("NoSchedule")];
         let seconds = prop_oneof![2 => Just(Some(300)), 1 => Just(Some(60)), 1 => Just(None)];
         let one = (key, operator, effect, seconds).prop_map(|(key, operator, effect, seconds)| Toleration {
-            key: key.into(),
-            operator: TolerationOperator::new(operator),
-            value: "".into(),
-            effect: effect.map(TaintEffect::new),
             seconds,
+            ..toleration_of(key, operator, "", effect)
         });
         prop::collection::vec(one, 0..4)
     }

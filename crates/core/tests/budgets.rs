@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::toleration;
 use taintward_core::time::Span;
-use taintward_core::toleration::TolerationOperator;
 
 /// One measurement at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -76,14 +76,16 @@ fn ten_thousand_deadlines_of_one_node_are_cheap() {
         let mut engine = crowd::engine(1, 0, 300);
         let pods = (0..PODS).map(|at| {
             let period = Some(1 + (at * 7_919 % PODS) as i64);
-            let tolerations = vec![crowd::toleration(KEY, TolerationOperator::Exists, period)];
-            crowd::pod(at, crowd::node_name(0), tolerations)
+            let tolerations = vec![toleration(KEY, period)];
+            crowd::large_pod(at, crowd::node_name(0), tolerations)
         });
         let pods: Vec<_> =
             pods.map(|fact| EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })).collect();
         floor = floor.min(time(|| pods.into_iter().for_each(|input| engine.handle(input, now()))));
-        let node =
-            EvictionInput::Nodes(ObjectEvent::Applied { fact: crowd::node(0, 2, &[KEY]), listed: false });
+        let node = EvictionInput::Nodes(ObjectEvent::Applied {
+            fact: crowd::large_node(0, 2, &[KEY]),
+            listed: false,
+        });
         let taken = time(|| {
             engine.handle(node, now());
             for passed in 1..=PODS {
@@ -107,14 +109,14 @@ fn an_event_costs_the_same_however_many_other_nodes_there_are() {
     let cost = |nodes: usize| {
         let mut engine = crowd::engine(nodes, 10, 300);
         for at in 0..110 {
-            let fact = crowd::pod(10_000_000 + at, crowd::node_name(7), Vec::new());
+            let fact = crowd::large_pod(10_000_000 + at, crowd::node_name(7), Vec::new());
             engine.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }), now());
         }
         let mut version = 2;
         shortest(200, || {
             version += 2;
-            let taint = crowd::node(7, version, &[KEY]);
-            let untaint = crowd::node(7, version + 1, &[]);
+            let taint = crowd::large_node(7, version, &[KEY]);
+            let untaint = crowd::large_node(7, version + 1, &[]);
             let taken = time(|| {
                 engine
                     .handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: taint, listed: false }), now())

@@ -18,8 +18,8 @@ use taintward_core::fact::{PodFact, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodId, PodName, Uid};
 use taintward_core::node_lifecycle::{ConditionStatus, NodeLifecycleInput, PodReadinessFact};
 use taintward_core::object_event::ObjectEvent;
-use taintward_core::taint::TaintEffect;
-use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::testkit::node_health_tolerations;
+use taintward_core::toleration::Toleration;
 use taintward_core::toleration_guard::GuardRecord;
 use taintward_core::toleration_hold::HeldToleration;
 use taintward_core::toleration_seconds::{
@@ -57,7 +57,10 @@ fn each_pod_keeps_to_its_budget(nodes: usize, pods: usize, [quiet_max, counting_
     assert_eq!(engine.stats().pods, pods);
     for node in 0..nodes / 2 {
         engine.handle(
-            EvictionInput::Nodes(ObjectEvent::Applied { fact: crowd::node(node, 2, &[KEY]), listed: false }),
+            EvictionInput::Nodes(ObjectEvent::Applied {
+                fact: crowd::large_node(node, 2, &[KEY]),
+                listed: false,
+            }),
             now(),
         );
     }
@@ -161,7 +164,8 @@ fn at_most_250_bytes_for_each_pod_in_all_engines() {
         for at in 0..PODS {
             let pod = PodOnNodeFact { node: leases::name(at % NODES), ..resident(at, 0, 300) };
             let (id, node) = (pod.id.clone(), pod.node.clone());
-            let fact = PodFact { id: id.clone(), ..crowd::pod(at, node.clone(), pod.tolerations.clone()) };
+            let fact =
+                PodFact { id: id.clone(), ..crowd::large_pod(at, node.clone(), pod.tolerations.clone()) };
             eviction.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true }), now());
             let fact = PodReadinessFact { id, node, ready: Some(ConditionStatus::True) };
             node_lifecycle
@@ -188,7 +192,7 @@ fn at_most_185_bytes_for_each_pod_whose_seconds_may_change(guarded: bool) {
     engine.handle(TolerationSecondsInput::Pods(ObjectEvent::ListStarted { silent_since: None }), now());
     for at in 0..PODS {
         let PodOnNodeFact { id, node, tolerations, .. } = resident(at, at % NODES, 300);
-        let fact = PodFact { id, ..crowd::pod(at, node, tolerations) };
+        let fact = PodFact { id, ..crowd::large_pod(at, node, tolerations) };
         let record = match guarded {
             true => (guard_record(&fact.tolerations), RecordAnnotations { hold: false, guard: true }),
             false => (RecordState::Absent, RecordAnnotations::default()),
@@ -219,13 +223,6 @@ fn guard_record(tolerations: &[Toleration]) -> RecordState {
 }
 
 fn resident(number: usize, node: usize, seconds: i64) -> PodOnNodeFact {
-    let bears = |key: &str| Toleration {
-        key: key.into(),
-        operator: TolerationOperator::Exists,
-        value: "".into(),
-        effect: Some(TaintEffect::NoExecute),
-        seconds: Some(seconds),
-    };
     let namespace = format!("team-{:02}", number % 40);
     // UIDs arrive in no particular order.
     let mixed = (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
@@ -245,7 +242,7 @@ fn resident(number: usize, node: usize, seconds: i64) -> PodOnNodeFact {
             made_for: Default::default(),
         },
         node: NodeName::new(&format!("node-{node:05}.example.internal")),
-        tolerations: vec![bears("node.kubernetes.io/not-ready"), bears("node.kubernetes.io/unreachable")],
+        tolerations: node_health_tolerations(Some(seconds), Some(seconds)),
         leaving: false,
     }
 }

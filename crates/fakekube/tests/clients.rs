@@ -29,12 +29,12 @@ fn limits() -> ListenerLimits {
     ListenerLimits { head: long, body: long, stall: long, silence: long, ..ListenerLimits::default() }
 }
 
-struct Stage {
+struct ListenerHarness {
     address: SocketAddr,
     server: ApiServer,
 }
 
-impl Stage {
+impl ListenerHarness {
     async fn set(limits: ListenerLimits) -> Self {
         Self::with_tls(limits, false).await
     }
@@ -121,8 +121,8 @@ async fn ends(stream: &mut TcpStream) -> bool {
 
 #[tokio::test]
 async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
-    let stage = Stage::set(ListenerLimits { body: SHORT, ..limits() }).await;
-    let stream = stage.send(&stage.post(100_000, "{")).await;
+    let harness = ListenerHarness::set(ListenerLimits { body: SHORT, ..limits() }).await;
+    let stream = harness.send(&harness.post(100_000, "{")).await;
     let (mut from, mut to) = stream.into_split();
     let dripping = tokio::spawn(async move {
         while to.write_all(b" ").await.is_ok() {
@@ -130,7 +130,7 @@ async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
         }
     });
     let began = Instant::now();
-    assert!(stage.responses().await < TIMEOUT);
+    assert!(harness.responses().await < TIMEOUT);
     let mut response = vec![0; 4096];
     let count = timeout(TIMEOUT, from.read(&mut response)).await.expect("there is no timeout").unwrap();
     let response = String::from_utf8_lossy(&response[..count]);
@@ -142,12 +142,15 @@ async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
 
 #[tokio::test]
 async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_ones_never() {
-    let stage = Stage::set(ListenerLimits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
-    let _slow = stage.send(&stage.post(2_000_000, &" ".repeat(200_000))).await;
-    sleep(SHORT).await;
+    let harness = ListenerHarness::set(ListenerLimits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
+    let slow = String::from_utf8(harness.post(2_000_000, "")).unwrap();
+    let slow = slow.replace("content-length", "expect: 100-continue\r\ncontent-length");
+    let mut slow = harness.send(slow.as_bytes()).await;
+    assert!(status(&mut slow).await.contains("100"), "it reads the body, and so has the permit");
+    slow.write_all(&[b' '; 200_000]).await.unwrap();
     let (small, large) = (config("small", 10), config("large", 500_000));
-    let mut large = stage.send(&stage.post(large.len(), &large)).await;
-    let mut small = stage.send(&stage.post(small.len(), &small)).await;
+    let mut large = harness.send(&harness.post(large.len(), &large)).await;
+    let mut small = harness.send(&harness.post(small.len(), &small)).await;
     assert!(status(&mut small).await.contains("201"));
     let mut nothing = [0; 1];
     assert!(timeout(SHORT / 4, large.read(&mut nothing)).await.is_err(), "the permit came too early");
@@ -158,9 +161,9 @@ async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_
 async fn a_connection_without_a_complete_request_is_closed() {
     let tried: [&[u8]; 4] = [b"", b"P", b"PRI * HTTP/2.0\r\n", b"GET /readyz HTTP/1.1\r\nhost:"];
     for message in tried {
-        let stage = Stage::set(ListenerLimits { head: SHORT, connections: 1, ..limits() }).await;
-        let mut mute = stage.send(message).await;
-        let waited = stage.responses().await;
+        let harness = ListenerHarness::set(ListenerLimits { head: SHORT, connections: 1, ..limits() }).await;
+        let mut mute = harness.send(message).await;
+        let waited = harness.responses().await;
         assert!(waited >= SHORT / 2, "{message:?}: too early: {waited:?}");
         assert!(ends(&mut mute).await, "{message:?}");
     }
@@ -168,42 +171,43 @@ async fn a_connection_without_a_complete_request_is_closed() {
 
 #[tokio::test]
 async fn a_connection_that_never_starts_tls_is_closed() {
-    let stage = Stage::with_tls(ListenerLimits { head: SHORT, ..limits() }, true).await;
-    assert!(ends(&mut stage.connect().await).await);
+    let harness = ListenerHarness::with_tls(ListenerLimits { head: SHORT, ..limits() }, true).await;
+    assert!(ends(&mut harness.connect().await).await);
 }
 
 #[tokio::test]
 async fn a_connection_that_never_reads_is_closed() {
-    let stage = Stage::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
-    stage.write(30, "c");
-    let _held = stage.get("/api/v1/configmaps").await;
-    let waited = stage.responses().await;
+    let harness = ListenerHarness::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
+    harness.write(30, "c");
+    let _held = harness.get("/api/v1/configmaps").await;
+    let waited = harness.responses().await;
     assert!(waited >= SHORT / 2, "too early: {waited:?}");
 }
 
 #[tokio::test]
 async fn a_watcher_that_does_not_read_is_ended() {
-    let stage = Stage::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
-    let mut watcher = stage.get("/api/v1/configmaps?watch=true").await;
+    let harness = ListenerHarness::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
+    let mut watcher = harness.get("/api/v1/configmaps?watch=true").await;
     assert!(status(&mut watcher).await.contains("200"));
-    stage.write(30, "c");
-    let waited = stage.responses().await;
+    harness.write(30, "c");
+    let waited = harness.responses().await;
     assert!(waited >= SHORT / 2, "too early: {waited:?}");
 }
 
 #[tokio::test]
 async fn a_watcher_that_reads_stays_however_long_nothing_happens() {
-    let stage = Stage::set(ListenerLimits { stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
-    let mut watcher = stage.get("/api/v1/configmaps?watch=true&fieldSelector=metadata.name%3Dlast").await;
+    let harness =
+        ListenerHarness::set(ListenerLimits { stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
+    let mut watcher = harness.get("/api/v1/configmaps?watch=true&fieldSelector=metadata.name%3Dlast").await;
     assert!(status(&mut watcher).await.contains("200"));
     let mut bytes = vec![0; 2 << 20];
     let sanitized = timeout(SHORT * 4, watcher.read(&mut bytes)).await;
     let reported = sanitized.map_or(0, |read| read.unwrap());
     assert!(!String::from_utf8_lossy(&bytes[..reported]).contains("ADDED"));
-    stage.write(3, "other");
+    harness.write(3, "other");
     let last = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "last"}});
     let on = ResourcePath::object(known("", "configmaps"), "default", "");
-    stage.server.create(&on, last, &WriteOptions::by("test")).unwrap();
+    harness.server.create(&on, last, &WriteOptions::by("test")).unwrap();
     let mut message = String::new();
     while !message.contains("\"last\"") {
         let count = timeout(TIMEOUT, watcher.read(&mut bytes)).await.expect("no event").unwrap();
@@ -229,11 +233,16 @@ fn http2_get(path: &str, bearer: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_client_that_vanishes_without_closing_is_detected() {
-    let stage =
-        Stage::set(ListenerLimits { silence: SHORT, stall: SHORT, head: SHORT, connections: 1, ..limits() })
-            .await;
-    let bearer = format!("Bearer {}", stage.server.token().text());
-    let mut gone = stage.send(&http2_get("/api/v1/nodes?watch=1", &bearer)).await;
+    let harness = ListenerHarness::set(ListenerLimits {
+        silence: SHORT,
+        stall: SHORT,
+        head: SHORT,
+        connections: 1,
+        ..limits()
+    })
+    .await;
+    let bearer = format!("Bearer {}", harness.server.token().text());
+    let mut gone = harness.send(&http2_get("/api/v1/nodes?watch=1", &bearer)).await;
     let mut message = vec![0; 4096];
     let mut reported = Vec::new();
     while !String::from_utf8_lossy(&reported).contains("ADDED") {
@@ -242,21 +251,21 @@ async fn a_client_that_vanishes_without_closing_is_detected() {
         assert!(count > 0, "it ended immediately");
         reported.extend_from_slice(&message[..count]);
     }
-    let waited = stage.responses().await;
+    let waited = harness.responses().await;
     assert!(waited >= SHORT / 2, "too early: {waited:?}");
 }
 
 #[tokio::test]
 async fn watchers_that_disconnect_free_their_places() {
-    let stage = Stage::set(ListenerLimits { connections: 50, ..limits() }).await;
+    let harness = ListenerHarness::set(ListenerLimits { connections: 50, ..limits() }).await;
     for _ in 0..4 {
         let mut watchers = Vec::new();
         for _ in 0..50 {
-            watchers.push(stage.get("/api/v1/nodes?watch=true").await);
+            watchers.push(harness.get("/api/v1/nodes?watch=true").await);
         }
         assert!(status(&mut watchers[49]).await.contains("200"));
     }
-    stage.responses().await;
+    harness.responses().await;
 }
 
 /// The resident memory of this process.
@@ -272,24 +281,30 @@ async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_receive_the_one_chang
     let mut handles = getrlimit(Resource::Nofile);
     handles.current = handles.maximum;
     setrlimit(Resource::Nofile, handles).unwrap();
-    let stage =
-        Stage::set(ListenerLimits { silence: SHORT, stall: SHORT, head: SHORT, body: SHORT, ..limits() })
-            .await;
-    let path = format!("/api/v1/nodes?watch=true&resourceVersion={}", stage.server.store().version());
+    let harness = ListenerHarness::set(ListenerLimits {
+        silence: SHORT,
+        stall: SHORT,
+        head: SHORT,
+        body: SHORT,
+        ..limits()
+    })
+    .await;
+    let path = format!("/api/v1/nodes?watch=true&resourceVersion={}", harness.server.store().version());
     let before = resident();
     let mut watchers = Vec::new();
     for _ in 0..1000 {
-        let mut watcher = stage.get(&path).await;
+        let mut watcher = harness.get(&path).await;
         assert!(status(&mut watcher).await.contains("200"));
         watchers.push(watcher);
     }
+    // Longer than any limit of a client: what a watch is not subject to can only be seen after that.
     sleep(SHORT * 2).await;
     let each = resident().saturating_sub(before) / 1000;
     // Both ends are in this process.
     assert!(each < 64 << 10, "{each} bytes for each watch");
-    assert!(stage.responses().await < Duration::from_secs(5), "they block other clients");
+    assert!(harness.responses().await < Duration::from_secs(5), "they block other clients");
     let on = ResourcePath::object(known("", "nodes"), "", "n1");
-    stage.server.change(&on, "test", |node| node["metadata"]["labels"]["a"] = json!("b")).unwrap();
+    harness.server.change(&on, "test", |node| node["metadata"]["labels"]["a"] = json!("b")).unwrap();
     for watcher in &mut watchers {
         let mut bytes = vec![0; 16 << 10];
         let count = timeout(TIMEOUT, watcher.read(&mut bytes)).await.expect("no event").unwrap();

@@ -223,10 +223,8 @@ fn micros(length: Duration) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use taintward_core::fact::NodeFact;
-    use taintward_core::identity::{NodeName, Uid};
-    use taintward_core::taint::{Taint, TaintEffect};
     use taintward_core::taint_start::{ObservedVia, TaintStartSource, taint_start};
+    use taintward_core::testkit::{node, taint};
 
     #[test]
     fn the_system_clock_advances_and_knows_the_year() {
@@ -305,7 +303,7 @@ mod tests {
                 }
                 tokio::time::advance(Duration::from_secs(20)).await;
                 let named = Wall::from_secs(1_800_000_005);
-                let node = NodeFact { taints: vec![taint(named)], ..node() };
+                let node = node("n1").tainted([taint("k").added(named)]);
                 let listed = ObservedVia::List { absent_until: None };
                 let start = taint_start(&node.taints[0], &node, listed, clock.now());
                 assert_eq!(start.source, TaintStartSource::TimeAdded);
@@ -319,23 +317,6 @@ mod tests {
             }
         }
         assert!(most > Span::from_secs(2), "the limit says something: {most:?}");
-    }
-
-    fn taint(added: Wall) -> Taint {
-        let effect = TaintEffect::NoExecute;
-        Taint { key: "k".into(), value: "".into(), effect, time_added: Some(added) }
-    }
-
-    fn node() -> NodeFact {
-        NodeFact {
-            name: NodeName::new("n"),
-            uid: Uid::new("u"),
-            version: None,
-            created: None,
-            taints: Vec::new(),
-            taints_changed: None,
-            ready_out_of_service: false,
-        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -63,31 +63,26 @@ fn is_about_silence(record: &RecordState) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use taintward_core::taint::TaintEffect;
-    use taintward_core::toleration::{Toleration, TolerationOperator};
+    use taintward_core::testkit::toleration_of;
+    use taintward_core::toleration::Toleration;
     use taintward_core::toleration_hold::HeldToleration;
 
-    fn toleration() -> impl Strategy<Value = HeldToleration> {
+    fn any_held_toleration() -> impl Strategy<Value = HeldToleration> {
         let operator = prop_oneof![Just(""), Just("Exists"), Just("Equal"), Just("odd \"one\"")];
-        let effect = prop_oneof![Just(None), Just(Some("NoExecute")), Just(Some("Odd"))];
+        let effect = prop_oneof![Just(""), Just("NoExecute"), Just("Odd")];
         let key = prop_oneof![Just(keys::NOT_READY), Just(keys::UNREACHABLE)];
         (key, operator, "\\PC{0,5}", effect, i64::MIN..1000, 1000..i64::MAX).prop_map(
             |(key, operator, value, effect, own, given)| {
-                let toleration = Toleration {
-                    key: key.into(),
-                    operator: TolerationOperator::new(operator),
-                    value: value.into(),
-                    effect: effect.map(TaintEffect::new),
-                    seconds: Some(own),
-                };
-                HeldToleration::recorded(&toleration, Some(given)).unwrap()
+                let toleration = toleration_of(key, operator, &value, effect);
+                HeldToleration::recorded(&Toleration { seconds: Some(own), ..toleration }, Some(given))
+                    .unwrap()
             },
         )
     }
 
     proptest! {
         #[test]
-        fn a_written_record_is_read_back(tolerations in prop::collection::vec(toleration(), 1..4)) {
+        fn a_written_record_is_read_back(tolerations in prop::collection::vec(any_held_toleration(), 1..4)) {
             let record = GuardRecord::recorded(tolerations).unwrap();
             let text = encode_guard(&record);
             let annotations = RecordAnnotations { hold: false, guard: true };

@@ -242,20 +242,15 @@ fn is_empty(text: &str) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use taintward_core::testkit::toleration_of;
 
-    fn toleration() -> impl Strategy<Value = HeldToleration> {
+    fn any_held_toleration() -> impl Strategy<Value = HeldToleration> {
         let operator = prop_oneof![Just(""), Just("Exists"), Just("Equal"), Just("Lt"), Just("odd \"one\"")];
         let effect = prop_oneof![Just(""), Just("NoExecute"), Just("Odd")];
         (".{0,9}", operator, "\\PC{0,5}", effect, any::<i64>(), any::<Option<i64>>()).prop_map(
             |(key, operator, value, effect, own, given)| {
-                let toleration = Toleration {
-                    key: key.into(),
-                    operator: TolerationOperator::new(operator),
-                    value: value.into(),
-                    effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
-                    seconds: Some(own),
-                };
-                HeldToleration::recorded(&toleration, given).unwrap()
+                let toleration = toleration_of(&key, operator, &value, effect);
+                HeldToleration::recorded(&Toleration { seconds: Some(own), ..toleration }, given).unwrap()
             },
         )
     }
@@ -273,7 +268,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_written_record_is_read_back(
-            tolerations in prop::collection::vec(toleration(), 1..4),
+            tolerations in prop::collection::vec(any_held_toleration(), 1..4),
             order in prop::option::of(order()),
             changed in moment(),
             ran in 0..i64::MAX,

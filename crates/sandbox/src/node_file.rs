@@ -144,7 +144,7 @@ mod tests {
         World::new(&WorldSettings { nodes: 0, roles: Vec::new(), ..WorldSettings::default() })
     }
 
-    fn node(world: &World, name: &str) -> Value {
+    fn stored_node(world: &World, name: &str) -> Value {
         world.server().get(known("", "nodes"), "", name).unwrap_or_else(|| panic!("{name} is not there"))
     }
 
@@ -159,11 +159,11 @@ mod tests {
             apiVersion: v1\nkind: NodeList\nitems:\n- metadata: {name: listed}\n";
         let world = empty();
         assert_eq!(register(&world, yaml), Ok(3));
-        let short = node(&world, "short");
+        let short = stored_node(&world, "short");
         assert_eq!(short["status"]["capacity"]["cpu"], "8");
         assert_eq!(short["metadata"]["labels"]["kubernetes.io/hostname"], "short");
         assert_eq!(short["metadata"]["labels"].get("topology.kubernetes.io/zone"), None);
-        let gpu = node(&world, "gpu-1");
+        let gpu = stored_node(&world, "gpu-1");
         assert_ne!(gpu["metadata"]["uid"], "elsewhere");
         assert_eq!(gpu["metadata"]["labels"]["kubernetes.io/arch"], "arm64");
         assert_eq!(gpu["metadata"]["annotations"], json!({"a": "b"}));
@@ -175,7 +175,7 @@ mod tests {
                 (&json!("2"), &json!("4"), &json!("110"))
             );
         }
-        node(&world, "listed");
+        stored_node(&world, "listed");
     }
 
     #[tokio::test]

@@ -172,7 +172,7 @@ fn affinity() -> impl Strategy<Value = Value> {
 }
 
 /// A pod with or without the fields that are `null`.
-fn pod() -> impl Strategy<Value = Value> {
+fn any_pod() -> impl Strategy<Value = Value> {
     (tolerations(), affinity(), any::<bool>()).prop_map(|(tolerations, affinity, nulls)| {
         let mut pod =
             json!({"metadata": {"labels": {"a/b~c": "d"}}, "spec": {"containers": [{"name": "é\n"}]}});
@@ -200,7 +200,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_patch_gives_the_requested_result_and_the_uid_is_echoed(pod in pod(), adds in adds(), uid in "\\PC{1,40}") {
+    fn a_patch_gives_the_requested_result_and_the_uid_is_echoed(pod in any_pod(), adds in adds(), uid in "\\PC{1,40}") {
         let question = json!({
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
             "request": {

@@ -15,6 +15,7 @@ use crate::shutdown::Shutdown;
 use crate::write_permission::WritePermission;
 use http::{Request, Response};
 use kube::client::Body;
+use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,15 +23,19 @@ use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionConfig;
 use taintward_core::identity::{NodeName, PodName, Uid};
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::taint::Taint;
+use taintward_core::testkit::{node, pod, taint, toleration, toleration_row};
 use taintward_core::time::Wall;
+use taintward_core::toleration::Toleration;
 use taintward_kube::api::ApiClient;
 use taintward_kube::clock::Clock;
-use taintward_kube::decode::{Decoded, WatchedObject as _};
+use taintward_kube::decode::{Decoded, WatchedObject};
 use taintward_kube::leader_election::Leadership;
+use testkit::ObjectExt as _;
 use tokio::sync::mpsc;
 
 /// A loop with five waiting events, and its observed behavior.
-struct Stage {
+struct RecorderHarness {
     clock: Clock,
     metrics: Arc<ControllerMetrics>,
     /// Requests that reached the API server, which answers none.
@@ -41,7 +46,7 @@ struct Stage {
     controller: tokio::task::JoinHandle<()>,
 }
 
-impl Stage {
+impl RecorderHarness {
     fn new(lead_for: Option<Span>) -> Self {
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
         let (requests, turns): (Arc<AtomicU64>, Arc<AtomicU64>) = Default::default();
@@ -146,56 +151,58 @@ const LONG: Option<Span> = Some(Span::from_secs(3_600));
 
 #[tokio::test(start_paused = true)]
 async fn events_of_a_lost_lead_are_dropped_and_counted_and_not_written_in_the_next() {
-    let stage = Stage::new(None);
+    let harness = RecorderHarness::new(None);
     tokio::time::sleep(Duration::from_secs(7_200)).await;
-    assert_eq!(stage.dropped(), 5);
-    stage.lead(LONG);
+    assert_eq!(harness.dropped(), 5);
+    harness.lead(LONG);
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!((stage.requests(), stage.dropped()), (0, 5));
+    assert_eq!((harness.requests(), harness.dropped()), (0, 5));
 }
 
 /// The lease is still held, but too short for another request, because its renewal is late.
 #[tokio::test(start_paused = true)]
 async fn events_wait_for_a_late_renewal_without_waking_the_loop() {
-    let stage = Stage::new(Some(Span::from_secs(3)));
+    let harness = RecorderHarness::new(Some(Span::from_secs(3)));
     tokio::time::sleep(Duration::from_millis(2_500)).await;
-    let turns = stage.turns.load(Ordering::Relaxed);
+    let turns = harness.turns.load(Ordering::Relaxed);
     assert!(turns <= 5, "{turns} turns in 2.5 s, one a second is needed");
-    assert_eq!((stage.requests(), stage.dropped()), (0, 0));
-    stage.lead(LONG);
+    assert_eq!((harness.requests(), harness.dropped()), (0, 0));
+    harness.lead(LONG);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!((stage.requests(), stage.dropped()), (4, 0));
+    assert_eq!((harness.requests(), harness.dropped()), (4, 0));
 }
 
 /// Four events are being written and never get a response; one waits.
 #[tokio::test(start_paused = true)]
 async fn events_that_wait_at_the_end_are_counted_as_dropped() {
-    let mut stage = Stage::new(LONG);
+    let mut harness = RecorderHarness::new(LONG);
     tokio::time::sleep(Duration::from_millis(2_500)).await;
-    assert_eq!((stage.requests(), stage.dropped()), (4, 0));
-    stage.stop.send();
-    (&mut stage.controller).await.unwrap();
-    assert_eq!((stage.requests(), stage.dropped()), (4, 1));
+    assert_eq!((harness.requests(), harness.dropped()), (4, 0));
+    harness.stop.send();
+    (&mut harness.controller).await.unwrap();
+    assert_eq!((harness.requests(), harness.dropped()), (4, 1));
 }
 
-pub(in crate::eviction) fn node(taints: &str) -> NodeFact {
-    let json = format!(
-        r#"{{"metadata":{{"name":"n","uid":"n","resourceVersion":"7"}},"spec":{{"taints":[{taints}]}}}}"#
-    );
-    let Decoded::Object(fact) = NodeFact::from_json(json.as_bytes()) else { panic!("a node") };
-    fact
+/// A node with a taint, as the API server has it.
+pub(crate) fn tainted_node() -> Value {
+    testkit::node("n1").uid("uid-n1").version("7").tainted([testkit::taint("k")])
 }
 
-pub(in crate::eviction) fn pod(number: usize, tolerations: &str) -> PodFact {
-    let meta =
-        format!(r#"{{"name":"p{number}","namespace":"shop","uid":"u{number}","resourceVersion":"7"}}"#);
-    let json = format!(r#"{{"metadata":{meta},"spec":{{"nodeName":"n","tolerations":[{tolerations}]}}}}"#);
-    let Decoded::Object(fact) = PodFact::from_json(json.as_bytes()) else { panic!("a pod") };
-    fact
+/// A pod that is due on this node.
+pub(crate) fn due_pod() -> Value {
+    testkit::pod("web").namespace("shop").uid("uid-web").version("7").on("n1")
+}
+
+/// The fact of an object, as a watch delivers it.
+pub(crate) fn decoded<F: WatchedObject + std::fmt::Debug>(object: &Value) -> F {
+    match F::from_json(object.to_string().as_bytes()) {
+        Decoded::Object(fact) => fact,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// The log of the pods of one node when its taint is added and removed, in a process that may not write.
-fn log_of_a_taint(mode: WriteMode, pods: usize, tolerations: &str) -> String {
+fn log_of_a_taint(mode: WriteMode, pods: usize, tolerations: &[Toleration]) -> String {
     log_of_a_taint_with(WritePermission::ReadOnly, mode, pods, tolerations)
 }
 
@@ -203,7 +210,7 @@ fn log_of_a_taint_with(
     permission: WritePermission,
     mode: WriteMode,
     pods: usize,
-    tolerations: &str,
+    tolerations: &[Toleration],
 ) -> String {
     let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
     let unused =
@@ -214,23 +221,24 @@ fn log_of_a_taint_with(
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     logged(LogFormat::Text, 0, || {
         let now = clock.now();
-        let node = |taints| EvictionInput::Nodes(ObjectEvent::Applied { fact: node(taints), listed: false });
+        let observe = |taint: Option<Taint>| {
+            let fact = node("n").at_version(7).tainted(taint);
+            EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false })
+        };
         let start = [
             EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
-            node(""),
+            observe(None),
             EvictionInput::Nodes(ObjectEvent::ListCompleted),
             EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
         ];
         start.into_iter().for_each(|input| engine.handle(input, now));
         for number in 0..pods {
-            engine.handle(
-                EvictionInput::Pods(ObjectEvent::Applied { fact: pod(number, tolerations), listed: true }),
-                now,
-            );
+            let fact = pod(&format!("p{number}")).on("n").at_version(7).tolerates(tolerations.to_vec());
+            engine.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true }), now);
         }
         engine.handle(EvictionInput::Pods(ObjectEvent::ListCompleted), now);
-        for taints in [r#"{"key":"k","effect":"NoExecute"}"#, ""] {
-            engine.handle(node(taints), now);
+        for taint in [Some(taint("k")), None] {
+            engine.handle(observe(taint), now);
             engine.tick(now.mono);
             for notice in engine.take_notices() {
                 controller.report(notice, &engine, &context, &mut sink, now);
@@ -242,17 +250,13 @@ fn log_of_a_taint_with(
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_pods_of_one_taint_are_a_hundred_lines_and_a_number() {
-    let (brief, now, odd) = (
-        r#"{"key":"k","operator":"Exists","tolerationSeconds":300}"#,
-        "",
-        r#"{"key":"k","operator":"Resembles","value":"v"}"#,
-    );
+    let (brief, odd) = ([toleration("k", Some(300))], [toleration_row("k Resembles v")]);
     for (mode, tolerations, message) in [
-        (WriteMode::Enforce, brief, "countdown cancelled"),
-        (WriteMode::Observe, brief, "countdown started"),
-        (WriteMode::Observe, brief, "countdown cancelled"),
-        (WriteMode::Observe, now, "would evict pod now"),
-        (WriteMode::Enforce, odd, "pod stays: it has a toleration with an unsupported operator or effect"),
+        (WriteMode::Enforce, &brief[..], "countdown cancelled"),
+        (WriteMode::Observe, &brief, "countdown started"),
+        (WriteMode::Observe, &brief, "countdown cancelled"),
+        (WriteMode::Observe, &[], "would evict pod now"),
+        (WriteMode::Enforce, &odd, "pod stays: it has a toleration with an unsupported operator or effect"),
     ] {
         let log = log_of_a_taint(mode, 1_000, tolerations);
         let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
@@ -269,21 +273,20 @@ async fn a_thousand_pods_of_one_taint_are_a_hundred_lines_and_a_number() {
 #[tokio::test(start_paused = true)]
 async fn a_taint_that_evicts_pods_is_one_line_of_the_leader() {
     const LINE: &str = "NoExecute taints of a node changed";
-    let brief = r#"{"key":"k","operator":"Exists","tolerationSeconds":300}"#;
-    let forever = r#"{"key":"k","operator":"Exists"}"#;
-    let lines = |permission, tolerations| {
+    let (brief, forever) = ([toleration("k", Some(300))], [toleration("k", None)]);
+    let lines = |permission, tolerations: &[Toleration]| {
         let log = log_of_a_taint_with(permission, WriteMode::Enforce, 1_000, tolerations);
         log.lines().filter(|line| line.contains(LINE)).map(str::to_owned).collect::<Vec<_>>()
     };
-    let all = lines(WritePermission::Always, brief);
+    let all = lines(WritePermission::Always, &brief);
     assert_eq!(all.len(), 1, "{all:?}");
     let message = r#"node="n" taints="k:NoExecute" due=0 counting=1000 first="2027-01-15T08:05:00Z" last="2027-01-15T08:05:00Z" staying=0"#;
     assert!(all[0].ends_with(message), "{all:?}");
-    let now = lines(WritePermission::Always, "");
+    let now = lines(WritePermission::Always, &[]);
     assert!(
         now.len() == 1 && now[0].ends_with(r#"taints="k:NoExecute" due=1000 counting=0 staying=0"#),
         "{now:?}"
     );
-    assert_eq!(lines(WritePermission::Always, forever), [""; 0], "every pod stays");
-    assert_eq!(lines(WritePermission::ReadOnly, brief), [""; 0]);
+    assert_eq!(lines(WritePermission::Always, &forever), [""; 0], "every pod stays");
+    assert_eq!(lines(WritePermission::ReadOnly, &brief), [""; 0]);
 }

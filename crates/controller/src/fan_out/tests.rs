@@ -1,22 +1,19 @@
 //! Tests that every consumer gets its part of each event.
 
 use super::*;
+use crate::eviction::tests::decoded;
 use crate::metrics::{BuildInfo, ControllerMetrics};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_core::time::{Mono, Wall};
 use taintward_kube::decode::UndecodableObject;
+use testkit::{ObjectExt as _, node, taint};
 
-fn node(name: &str) -> NodeForAllControllers {
-    let json = format!(
-        r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"7"}},
-            "spec":{{"taints":[{{"key":"k","effect":"NoExecute"}}]}},
-            "status":{{"conditions":[{{"type":"Ready","status":"True"}}]}}}}"#
-    );
-    match NodeForAllControllers::from_json(json.as_bytes()) {
-        Decoded::Object(node) => node,
-        other => panic!("{other:?}"),
-    }
+/// A ready node with a taint.
+fn decoded_node(name: &str) -> NodeForAllControllers {
+    let ready = json!([{ "type": "Ready", "status": "True" }]);
+    decoded(&node(name).uid("u").version("7").tainted([taint("k")]).with("status.conditions", ready))
 }
 
 fn meter() -> EventMeter {
@@ -36,10 +33,10 @@ fn batch() -> Vec<WatchEvent<NodeForAllControllers>> {
     let undecodable = UndecodableObject { identity: None, why: "odd".into() };
     vec![
         WatchEvent::ListStarted { silent_for: Some(Duration::from_secs(3)) },
-        WatchEvent::Applied { fact: node("n1"), listed: true },
+        WatchEvent::Applied { fact: decoded_node("n1"), listed: true },
         WatchEvent::Undecodable(undecodable),
         WatchEvent::ListCompleted,
-        WatchEvent::Applied { fact: node("n2"), listed: false },
+        WatchEvent::Applied { fact: decoded_node("n2"), listed: false },
         WatchEvent::Bookmark,
     ]
 }
@@ -141,7 +138,7 @@ async fn pools_receive_whole_lists_and_only_while_they_need_any() {
     };
     assert_eq!(receive(batch()).await, None);
     needed.send_replace(true);
-    let applied = WatchEvent::Applied { fact: node("n3"), listed: false };
+    let applied = WatchEvent::Applied { fact: decoded_node("n3"), listed: false };
     assert_eq!(receive(vec![applied.clone(), WatchEvent::ListCompleted]).await, None, "the rest of a list");
     let started = WatchEvent::ListStarted { silent_for: None };
     let delivered =

@@ -12,20 +12,20 @@ const fn at(seconds: i64) -> Mono {
 
 const LEASES: WatchedKind = WatchedKind::Leases;
 
-struct Stage {
+struct NodeLifecycleHarness {
     health: watch::Sender<StreamHealth>,
     eye: StreamObserver,
 }
 
-impl Stage {
+impl NodeLifecycleHarness {
     /// A watch that has been listed and has been open since the first second.
     fn watching() -> Self {
         let (health, seen) = watch::channel(StreamHealth::default());
-        let mut stage = Self { health, eye: StreamObserver::new(LEASES, seen) };
-        stage.enters(StreamPhase::Watching);
-        stage.hears();
-        assert_eq!(stage.eye.poll(at(1)), []);
-        stage
+        let mut harness = Self { health, eye: StreamObserver::new(LEASES, seen) };
+        harness.enters(StreamPhase::Watching);
+        harness.hears();
+        assert_eq!(harness.eye.poll(at(1)), []);
+        harness
     }
 
     fn enters(&self, phase: StreamPhase) {
@@ -50,57 +50,61 @@ const fn lost(since: Mono) -> NodeLifecycleInput {
 
 #[tokio::test(start_paused = true)]
 async fn s7_a_list_that_fails_alongside_the_watch_is_not_an_interruption() {
-    let mut stage = Stage::watching();
+    let mut harness = NodeLifecycleHarness::watching();
     tokio::time::advance(std::time::Duration::from_secs(60)).await;
-    stage.health.send_modify(|health| {
+    harness.health.send_modify(|health| {
         health.counters.failures += 1;
         health.counters.failures_beside += 1;
     });
-    assert_eq!(stage.eye.poll(at(60)), []);
-    stage.fails();
-    assert_eq!(stage.eye.poll(at(61)), [lost(at(1))], "a broken watch counts as lost");
+    assert_eq!(harness.eye.poll(at(60)), []);
+    harness.fails();
+    assert_eq!(harness.eye.poll(at(61)), [lost(at(1))], "a broken watch counts as lost");
 }
 
 const FOUND: NodeLifecycleInput = NodeLifecycleInput::StreamRecovered { stream: LEASES };
 
 #[tokio::test(start_paused = true)]
 async fn s7_a_stream_that_broke_is_lost_since_the_last_word_from_it() {
-    let mut stage = Stage::watching();
+    let mut harness = NodeLifecycleHarness::watching();
     tokio::time::advance(std::time::Duration::from_secs(9)).await;
-    stage.hears();
-    assert_eq!(stage.eye.poll(at(10)), []);
-    stage.fails();
-    assert_eq!(stage.eye.poll(at(30)), [lost(at(10))]);
-    assert_eq!(stage.eye.poll(at(31)), [], "once");
-    stage.fails();
-    assert_eq!(stage.eye.poll(at(40)), [lost(at(10))], "a further failure changes nothing, and no time");
-    stage.enters(StreamPhase::Connecting);
-    assert_eq!(stage.eye.poll(at(41)), []);
-    stage.enters(StreamPhase::Watching);
-    assert_eq!(stage.eye.poll(at(42)), [FOUND]);
-    assert_eq!(stage.eye.poll(at(43)), []);
+    harness.hears();
+    assert_eq!(harness.eye.poll(at(10)), []);
+    harness.fails();
+    assert_eq!(harness.eye.poll(at(30)), [lost(at(10))]);
+    assert_eq!(harness.eye.poll(at(31)), [], "once");
+    harness.fails();
+    assert_eq!(harness.eye.poll(at(40)), [lost(at(10))], "a further failure changes nothing, and no time");
+    harness.enters(StreamPhase::Connecting);
+    assert_eq!(harness.eye.poll(at(41)), []);
+    harness.enters(StreamPhase::Watching);
+    assert_eq!(harness.eye.poll(at(42)), [FOUND]);
+    assert_eq!(harness.eye.poll(at(43)), []);
 }
 
 #[tokio::test(start_paused = true)]
 async fn s7_an_interruption_between_two_polls_is_still_reported() {
-    let mut stage = Stage::watching();
-    stage.fails();
-    stage.enters(StreamPhase::Watching);
+    let mut harness = NodeLifecycleHarness::watching();
+    harness.fails();
+    harness.enters(StreamPhase::Watching);
     tokio::time::advance(std::time::Duration::from_secs(19)).await;
-    stage.hears();
-    assert_eq!(stage.eye.poll(at(20)), [lost(at(1)), FOUND]);
+    harness.hears();
+    assert_eq!(harness.eye.poll(at(20)), [lost(at(1)), FOUND]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ended_in_good_order_has_lost_nothing_by_then() {
-    let mut stage = Stage::watching();
-    stage.enters(StreamPhase::Connecting);
-    assert_eq!(stage.eye.poll(at(60)), [lost(at(60))], "from the end on, not from the last event before it");
-    stage.enters(StreamPhase::Watching);
-    assert_eq!(stage.eye.poll(at(61)), [FOUND]);
-    stage.enters(StreamPhase::Connecting);
-    stage.enters(StreamPhase::Watching);
-    assert_eq!(stage.eye.poll(at(120)), [], "the watch was not observed meanwhile");
+    let mut harness = NodeLifecycleHarness::watching();
+    harness.enters(StreamPhase::Connecting);
+    assert_eq!(
+        harness.eye.poll(at(60)),
+        [lost(at(60))],
+        "from the end on, not from the last event before it"
+    );
+    harness.enters(StreamPhase::Watching);
+    assert_eq!(harness.eye.poll(at(61)), [FOUND]);
+    harness.enters(StreamPhase::Connecting);
+    harness.enters(StreamPhase::Watching);
+    assert_eq!(harness.eye.poll(at(120)), [], "the watch was not observed meanwhile");
 }
 
 #[tokio::test(start_paused = true)]

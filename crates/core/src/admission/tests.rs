@@ -8,9 +8,9 @@ use super::request::{
 };
 use super::*;
 use crate::scheduling::Labels;
-use crate::taint::Taint;
+use crate::testkit::{taints, toleration, toleration_of, toleration_row};
 use crate::time::Wall;
-use crate::toleration::{TolerationOperator, daemon_tolerations};
+use crate::toleration::daemon_tolerations;
 use alloc::boxed::Box;
 use alloc::vec;
 use proptest::prelude::*;
@@ -28,33 +28,16 @@ mod pools;
 mod restriction;
 mod review;
 
-fn toleration(key: &str, operator: &str, value: &str, effect: &str, seconds: Option<i64>) -> Toleration {
-    let effect = (!effect.is_empty()).then(|| TaintEffect::new(effect));
-    Toleration {
-        key: key.into(),
-        operator: TolerationOperator::new(operator),
-        value: value.into(),
-        effect,
-        seconds,
-    }
-}
-
-fn taint(key: &str, value: &str, effect: &str) -> Taint {
-    Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
-}
-
-/// Parses `key operator value effect seconds`, separated by `|`; `-` is empty, and so are missing fields at the end.
+/// Tolerations from rows, separated by `|`.
 fn tolerations(rows: &str) -> Vec<Toleration> {
     let one = |row: &str| {
-        let mut words = row.split_whitespace().map(|word| if word == "-" { "" } else { word });
-        let mut next = || words.next().unwrap_or("");
-        let (key, operator, value, effect, seconds) = (next(), next(), next(), next(), next());
-        let key = match key {
-            "nr" => READY,
-            "ur" => REACH,
-            other => other,
+        let read = toleration_row(row);
+        let key = match &*read.key {
+            "nr" => READY.into(),
+            "ur" => REACH.into(),
+            _ => read.key,
         };
-        toleration(key, operator, value, effect, seconds.parse().ok())
+        Toleration { key, ..read }
     };
     rows.split('|').filter(|row| !row.trim().is_empty()).map(one).collect()
 }
@@ -84,14 +67,8 @@ fn labels(text: &str) -> Labels {
 }
 
 /// Labels, and taints as `key=value:TaintEffect`.
-fn node(name: &str, own: &str, taints: &str) -> PoolNode {
-    let taint = |text: &str| {
-        let (rest, effect) = text.split_once(':').unwrap();
-        let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
-        taint(key, value, effect)
-    };
-    let taints = taints.split_whitespace().map(taint).collect();
-    PoolNode { name: name.into(), labels: labels(own), taints, record: None }
+fn pool_node(name: &str, own: &str, own_taints: &str) -> PoolNode {
+    PoolNode { name: name.into(), labels: labels(own), taints: taints(own_taints), record: None }
 }
 
 fn requester(user: &str, groups: &[&str]) -> Requester {
@@ -127,10 +104,7 @@ fn appended(existing: &[Toleration]) -> Vec<Box<str>> {
 
 #[test]
 fn ad_2_a_pod_without_tolerations_gets_both_for_300_seconds() {
-    let both = vec![
-        toleration(READY, "Exists", "", "NoExecute", Some(300)),
-        toleration(REACH, "Exists", "", "NoExecute", Some(300)),
-    ];
+    let both = vec![toleration(READY, Some(300)), toleration(REACH, Some(300))];
     assert_eq!(default_tolerations(&[], DefaultSeconds::default()), both);
 }
 
@@ -152,7 +126,7 @@ fn ad_2_only_key_and_effect_of_existing_tolerations_count() {
         ("not-ready", "Exists", "", "", &[READY, REACH]),
     ] {
         let existing =
-            [toleration("other", "Exists", "", "", None), toleration(key, operator, value, effect, None)];
+            [toleration_of("other", "Exists", "", ""), toleration_of(key, operator, value, effect)];
         let expected: Vec<Box<str>> = expected.iter().map(|&key| key.into()).collect();
         assert_eq!(appended(&existing), expected, "{key} {operator} {value} {effect}");
     }
@@ -178,7 +152,7 @@ fn daemons(host_network: bool) -> Vec<Toleration> {
         ("node.kubernetes.io/network-unavailable", "NoSchedule"),
     ]
     .into_iter()
-    .map(|(key, effect)| toleration(key, "Exists", "", effect, None))
+    .map(|(key, effect)| toleration_of(key, "Exists", "", effect))
     .collect();
     all.truncate(if host_network { 7 } else { 6 });
     all
@@ -192,10 +166,10 @@ fn ds_1_the_tolerations_of_every_daemon_are_in_order() {
 
 #[test]
 fn ds_2_the_same_identity_is_replaced_in_place_and_loses_its_seconds() {
-    let own = toleration("own", "Exists", "", "NoExecute", Some(60));
-    let timed = toleration(REACH, "Exists", "", "NoExecute", Some(60));
+    let own = toleration("own", Some(60));
+    let timed = toleration(REACH, Some(60));
     let made = daemon_tolerations(&[timed.clone(), own.clone(), timed.clone()], false);
-    let endless = toleration(REACH, "Exists", "", "NoExecute", None);
+    let endless = toleration(REACH, None);
     assert_eq!(made[..3], [endless.clone(), own, endless]);
     assert_eq!(made[3], daemons(false)[0]);
     assert_eq!(made.len(), 3 + 5);
@@ -203,14 +177,10 @@ fn ds_2_the_same_identity_is_replaced_in_place_and_loses_its_seconds() {
 
 #[test]
 fn ds_2_another_identity_is_appended() {
-    for other in [
-        toleration(READY, "", "", "NoExecute", Some(60)),
-        toleration(READY, "Equal", "", "NoExecute", Some(60)),
-        toleration(READY, "Exists", "x", "NoExecute", Some(60)),
-        toleration(READY, "Exists", "", "", Some(60)),
-        toleration(READY, "exists", "", "NoExecute", Some(60)),
-        toleration("", "Exists", "", "NoExecute", Some(60)),
-    ] {
+    for other in tolerations(
+        "nr - - NoExecute 60 | nr Equal - NoExecute 60 | nr Exists x NoExecute 60 | nr Exists - - 60 |
+         nr exists - NoExecute 60 | - Exists - NoExecute 60",
+    ) {
         let made = daemon_tolerations(core::slice::from_ref(&other), false);
         assert_eq!(made[0], other);
         assert_eq!(made[1..], daemons(false));
@@ -222,8 +192,12 @@ fn any_toleration() -> impl Strategy<Value = Toleration> {
     let operator = prop::sample::select(vec!["", "Equal", "Exists", "Lt", "?"]);
     let effect = prop::sample::select(vec!["", "NoExecute", "NoSchedule", "?"]);
     let seconds = prop::option::of(any::<i64>());
-    (key, operator, prop::sample::select(vec!["", "v"]), effect, seconds)
-        .prop_map(|(key, operator, value, effect, seconds)| toleration(key, operator, value, effect, seconds))
+    (key, operator, prop::sample::select(vec!["", "v"]), effect, seconds).prop_map(
+        |(key, operator, value, effect, seconds)| Toleration {
+            seconds,
+            ..toleration_of(key, operator, value, effect)
+        },
+    )
 }
 
 proptest! {

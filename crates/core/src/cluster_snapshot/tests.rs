@@ -4,9 +4,9 @@ use super::*;
 use crate::fact::BindingTimes;
 use crate::identity::Uid;
 use crate::node_lifecycle::ZoneLabels;
-use crate::taint::keys;
+use crate::taint::{Taint, keys};
+use crate::testkit::{node, pod_spec, taint, toleration};
 use crate::time::{Span, Wall};
-use crate::toleration::{Toleration, TolerationOperator};
 use crate::toleration_guard::GuardRecord;
 use crate::toleration_hold::{HeldToleration, HoldOrder, HoldOrigin, HoldRecord};
 use crate::toleration_seconds::RecordState;
@@ -23,17 +23,10 @@ pub(crate) fn labels(of: &[(&str, &str)]) -> Labels {
     of.iter().map(|&(key, value)| (key.into(), value.into())).collect()
 }
 
-pub(crate) fn node(name: &str, taints: Vec<crate::taint::Taint>) -> NodeRecord {
+/// A ready node with 4 CPUs.
+pub(crate) fn node_record(name: &str, taints: Vec<Taint>) -> NodeRecord {
     NodeRecord {
-        fact: NodeFact {
-            name: NodeName::new(name),
-            uid: Uid::new(name),
-            version: None,
-            created: Some(Wall::from_secs(1_700_000_000)),
-            taints,
-            taints_changed: None,
-            ready_out_of_service: false,
-        },
+        fact: node(name).tainted(taints),
         labels: Labels::new(),
         unschedulable: false,
         allocatable: [("cpu".into(), 4_000)].into(),
@@ -44,7 +37,7 @@ pub(crate) fn node(name: &str, taints: Vec<crate::taint::Taint>) -> NodeRecord {
     }
 }
 
-pub(crate) fn pod<'a>(name: &str, node: &'a str, owner: Option<OwnerReference<'a>>) -> PodRecord<'a> {
+pub(crate) fn pod_record<'a>(name: &str, node: &'a str, owner: Option<OwnerReference<'a>>) -> PodRecord<'a> {
     PodRecord {
         uid: Uid::new(name),
         name: PodName::new("shop", name),
@@ -52,7 +45,7 @@ pub(crate) fn pod<'a>(name: &str, node: &'a str, owner: Option<OwnerReference<'a
         labels: Labels::new(),
         owner,
         job_index: None,
-        spec: PodSchedulingSpec { preempts: true, ..PodSchedulingSpec::default() },
+        spec: pod_spec(),
         beyond: false,
         life_phase: PodLifePhase::Live,
         mirror: false,
@@ -66,12 +59,12 @@ pub(crate) fn pod<'a>(name: &str, node: &'a str, owner: Option<OwnerReference<'a
 #[test]
 fn pods_are_found_on_their_nodes_in_any_order_of_input() {
     let mut reported = builder();
-    reported.pod(pod("b", "n2", None));
-    reported.pod(pod("waiting", "", None));
-    reported.node(node("n2", vec![]));
-    reported.pod(pod("a", "n2", None));
-    reported.node(node("n1", vec![]));
-    reported.pod(pod("stray", "n9", None));
+    reported.pod(pod_record("b", "n2", None));
+    reported.pod(pod_record("waiting", "", None));
+    reported.node(node_record("n2", vec![]));
+    reported.pod(pod_record("a", "n2", None));
+    reported.node(node_record("n1", vec![]));
+    reported.pod(pod_record("stray", "n9", None));
     let snapshot = reported.finish();
     let names = |range: Range<usize>| -> Vec<_> {
         snapshot.pods()[range].iter().map(|pod| pod.name.name().to_string()).collect()
@@ -88,14 +81,14 @@ fn pods_are_found_on_their_nodes_in_any_order_of_input() {
 #[test]
 fn of_two_with_the_same_name_the_last_counts_and_another_uid_is_reported() {
     let mut reported = builder();
-    assert!(!reported.node(node("n1", vec![])));
-    assert!(!reported.node(node("n1", vec![])), "the same again");
-    let mut other = node("n1", vec![]);
+    assert!(!reported.node(node_record("n1", vec![])));
+    assert!(!reported.node(node_record("n1", vec![])), "the same again");
+    let mut other = node_record("n1", vec![]);
     other.fact.uid = Uid::new("another");
     assert!(reported.node(other));
-    assert!(!reported.pod(pod("a", "n1", None)));
-    assert!(!reported.pod(pod("a", "n1", None)));
-    assert!(reported.pod(PodRecord { uid: Uid::new("another"), ..pod("a", "n1", None) }));
+    assert!(!reported.pod(pod_record("a", "n1", None)));
+    assert!(!reported.pod(pod_record("a", "n1", None)));
+    assert!(reported.pod(PodRecord { uid: Uid::new("another"), ..pod_record("a", "n1", None) }));
     assert_eq!(reported.finish().pods().len(), 1);
 }
 
@@ -104,11 +97,11 @@ fn a_node_is_filled_by_its_pods_that_have_not_terminated() {
     let load = ResourceRequests { requested: [("cpu".into(), 500)].into(), ..ResourceRequests::default() };
     let spec = PodSchedulingSpec { load, ..PodSchedulingSpec::default() };
     let mut reported = builder();
-    reported.node(node("n1", vec![]));
+    reported.node(node_record("n1", vec![]));
     for (name, life_phase) in
         [("a", PodLifePhase::Live), ("b", PodLifePhase::Terminating), ("c", PodLifePhase::Finished)]
     {
-        reported.pod(PodRecord { spec: spec.clone(), life_phase, ..pod(name, "n1", None) });
+        reported.pod(PodRecord { spec: spec.clone(), life_phase, ..pod_record(name, "n1", None) });
     }
     let snapshot = reported.finish();
     let node = &snapshot.nodes()[0];
@@ -156,31 +149,19 @@ fn percentages_are_parsed_and_rounded_up() {
 
 /// A pod on a node that has been unreachable since 100 s before now.
 fn judged(seconds: Option<i64>, record: RecordState) -> (ClusterSnapshot, Verdict) {
-    let taint = |key: &str, ago: i64| crate::taint::Taint {
-        key: key.into(),
-        value: "".into(),
-        effect: TaintEffect::NoExecute,
-        time_added: Some(Wall::from_secs(1_800_000_000 - ago)),
-    };
+    let taints = vec![
+        taint(keys::UNREACHABLE).added(Wall::from_secs(1_799_999_900)),
+        taint("example.com/later").added(WALL),
+    ];
     let mut reported = builder();
-    reported.node(node("n1", vec![taint(keys::UNREACHABLE, 100), taint("example.com/later", 0)]));
-    let later = Toleration { key: "example.com/later".into(), ..unreachable(Some(5_000)) };
-    let spec =
-        PodSchedulingSpec { tolerations: vec![unreachable(seconds), later], ..PodSchedulingSpec::default() };
-    reported.pod(PodRecord { spec, record, ..pod("a", "n1", None) });
+    reported.node(node_record("n1", taints));
+    let later = toleration("example.com/later", Some(5_000));
+    let tolerations = vec![toleration(keys::UNREACHABLE, seconds), later];
+    let spec = PodSchedulingSpec { tolerations, ..PodSchedulingSpec::default() };
+    reported.pod(PodRecord { spec, record, ..pod_record("a", "n1", None) });
     let snapshot = reported.finish();
     let verdict = snapshot.judge(&snapshot.pods()[0], &snapshot.instances(0));
     (snapshot, verdict)
-}
-
-fn unreachable(seconds: Option<i64>) -> Toleration {
-    Toleration {
-        key: keys::UNREACHABLE.into(),
-        operator: TolerationOperator::Exists,
-        value: "".into(),
-        effect: Some(TaintEffect::NoExecute),
-        seconds,
-    }
 }
 
 /// The moment this many seconds after now.
@@ -190,7 +171,7 @@ fn after_now(seconds: i64) -> Mono {
 
 #[test]
 fn a_guarded_pod_has_its_own_deadline_and_a_ceiling() {
-    let held = HeldToleration::recorded(&unreachable(Some(300)), Some(3_600)).unwrap();
+    let held = HeldToleration::recorded(&toleration(keys::UNREACHABLE, Some(300)), Some(3_600)).unwrap();
     let record = RecordState::Guarded(GuardRecord::recorded(vec![held]).unwrap().into());
     let (snapshot, verdict) = judged(Some(3_600), record.clone());
     let ceiling = |snapshot: &ClusterSnapshot| snapshot.ceiling(&snapshot.pods()[0], &snapshot.instances(0));
@@ -210,7 +191,7 @@ fn a_guarded_pod_has_its_own_deadline_and_a_ceiling() {
 #[test]
 fn a_held_pod_has_no_deadline_and_a_released_one_counts_from_its_release() {
     let record = |given, order| {
-        let held = HeldToleration::recorded(&unreachable(Some(300)), given).unwrap();
+        let held = HeldToleration::recorded(&toleration(keys::UNREACHABLE, Some(300)), given).unwrap();
         let (changed, since) = (Wall::from_secs(1_799_999_990), Wall::from_secs(1_799_999_900));
         let record = HoldRecord::recorded(vec![held], order, changed, Span::from_secs(80), Some(since));
         assert_eq!(record.remaining_seconds(), 220);

@@ -1,13 +1,10 @@
 //! Tests how much time was held, and for which taints.
 
 use super::*;
-
-fn taint(key: &str, effect: TaintEffect) -> Taint {
-    Taint { key: key.into(), value: "".into(), effect, time_added: None }
-}
+use crate::testkit::{taint, taint_of};
 
 fn unreachable() -> Taint {
-    taint(keys::UNREACHABLE, TaintEffect::NoExecute)
+    taint(keys::UNREACHABLE)
 }
 
 fn spent(holds: &HoldHistory, from: i64) -> i64 {
@@ -29,11 +26,11 @@ fn nl_48_holds_apply_to_two_taints_only() {
     on.begin(Mono::from_secs(30));
     for (taint, concerned) in [
         (unreachable(), true),
-        (taint(keys::NOT_READY, TaintEffect::NoExecute), true),
-        (taint(keys::NOT_READY, TaintEffect::NoSchedule), false),
-        (taint(keys::OUT_OF_SERVICE, TaintEffect::NoExecute), false),
-        (taint("k", TaintEffect::NoExecute), false),
-        (taint("", TaintEffect::NoExecute), false),
+        (taint(keys::NOT_READY), true),
+        (taint_of(keys::NOT_READY, "", "NoSchedule"), false),
+        (taint(keys::OUT_OF_SERVICE), false),
+        (taint("k"), false),
+        (taint(""), false),
     ] {
         assert_eq!(
             (HoldHistory::applies_to(&taint), on.is_on_hold(&taint)),

@@ -203,7 +203,7 @@ mod tests {
     use crate::object_event::ObjectEvent;
     use crate::time::Wall;
 
-    fn node(version: u64, label: &str) -> PoolNodeFact {
+    fn labelled_node(version: u64, label: &str) -> PoolNodeFact {
         let labels = [("l".into(), label.into())].into();
         let node = PoolNode { name: "n1".into(), labels, ..PoolNode::default() };
         PoolNodeFact { uid: Uid::new("u"), version: Some(ResourceVersion(version)), node, ready: true }
@@ -222,17 +222,21 @@ mod tests {
     #[test]
     fn an_older_version_changes_nothing_except_in_a_list() {
         let mut all = Store::<PoolNodeFact>::default();
-        let seen = |version, label| ObjectEvent::Applied { fact: node(version, label), listed: false };
+        let seen =
+            |version, label| ObjectEvent::Applied { fact: labelled_node(version, label), listed: false };
         assert!(!apply(&mut all, seen(4, "four")) && !apply(&mut all, ObjectEvent::ListCompleted));
         assert!(label(&all).is_none() && !all.is_synced(), "before a list starts");
         apply(&mut all, ObjectEvent::ListStarted { silent_since: None });
-        assert!(!all.put_response(node(7, "unknown")) && label(&all).is_none(), "no watch has delivered it");
+        assert!(
+            !all.put_response(labelled_node(7, "unknown")) && label(&all).is_none(),
+            "no watch has delivered it"
+        );
         assert!(apply(&mut all, seen(5, "five")));
-        assert!(all.put_response(node(7, "seven")));
+        assert!(all.put_response(labelled_node(7, "seven")));
         assert!(!apply(&mut all, seen(6, "six")));
         assert_eq!(label(&all), Some("seven"));
         assert!(!apply(&mut all, seen(8, "seven")), "a heartbeat changes nothing");
-        let listed = ObjectEvent::Applied { fact: node(3, "three"), listed: true };
+        let listed = ObjectEvent::Applied { fact: labelled_node(3, "three"), listed: true };
         assert!(apply(&mut all, listed), "restored from a backup");
         assert_eq!(label(&all), Some("three"));
         let undecodable = || {

@@ -3,15 +3,15 @@
 mod recreation;
 
 use super::*;
-use crate::cluster_snapshot::tests::{builder, labels, node, pod};
+use crate::cluster_snapshot::tests::{builder, labels, node_record, pod_record};
 use crate::cluster_snapshot::{
     DisruptionBudget, DisruptionLimit, IntOrPercent, OwnerReference, PodRecord, RecreationPolicy,
 };
 use crate::fact::PodLifePhase;
 use crate::scheduling::{NodeOperator, NodeRequirement, PodSchedulingSpec, ResourceRequests};
-use crate::taint::TaintEffect;
+use crate::testkit::{pod_spec, taint, taint_of, toleration};
 use crate::time::Span;
-use crate::toleration::{Toleration, TolerationOperator};
+use crate::toleration::Toleration;
 use crate::verdict;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -19,18 +19,14 @@ use proptest::prelude::*;
 
 const ALL: ForecastOptions<'_> = ForecastOptions { until: Mono::NEVER, places_max: 1_000, about: &[] };
 
-fn taint(key: &str, effect: &str) -> Taint {
-    Taint { key: key.into(), value: "".into(), effect: TaintEffect::new(effect), time_added: None }
-}
-
-fn bears(key: &str, seconds: Option<i64>) -> Toleration {
-    let (key, value) = (key.into(), "".into());
-    Toleration { key, operator: TolerationOperator::Exists, value, effect: None, seconds }
+/// A toleration of every effect.
+fn tolerates(key: &str, seconds: Option<i64>) -> Toleration {
+    Toleration { effect: None, ..toleration(key, seconds) }
 }
 
 fn spec(tolerations: Vec<Toleration>) -> PodSchedulingSpec {
     let load = ResourceRequests { requested: [("cpu".into(), 1_000)].into(), ..ResourceRequests::default() };
-    PodSchedulingSpec { tolerations, load, preempts: true, ..PodSchedulingSpec::default() }
+    PodSchedulingSpec { tolerations, load, ..pod_spec() }
 }
 
 const WEB: OwnerReference<'static> = OwnerReference { group: "apps", kind: "ReplicaSet", name: "web-abc" };
@@ -40,20 +36,21 @@ const LOGS: OwnerReference<'static> = OwnerReference { group: "apps", kind: "Dae
 /// tolerates everything, a bare pod, and one that has terminated.
 fn shop() -> ClusterSnapshot {
     let mut reported = builder();
-    reported.node(node("n1", vec![]));
-    reported.node(node("n2", vec![]));
+    reported.node(node_record("n1", vec![]));
+    reported.node(node_record("n2", vec![]));
     let web = labels(&[("app", "web"), ("pod-template-hash", "abc")]);
     let of_web = |name: &'static str, node, tolerations| PodRecord {
         labels: web.clone(),
         spec: spec(tolerations),
-        ..pod(name, node, Some(WEB))
+        ..pod_record(name, node, Some(WEB))
     };
     reported.pod(of_web("web-1", "n1", vec![]));
-    reported.pod(of_web("web-2", "n1", vec![bears("db", Some(60))]));
+    reported.pod(of_web("web-2", "n1", vec![tolerates("db", Some(60))]));
     reported.pod(of_web("web-3", "n2", vec![]));
-    reported.pod(PodRecord { spec: spec(vec![bears("", None)]), ..pod("logs-1", "n1", Some(LOGS)) });
-    reported.pod(PodRecord { spec: spec(vec![]), ..pod("alone", "n1", None) });
-    reported.pod(PodRecord { life_phase: PodLifePhase::Finished, ..pod("done", "n1", None) });
+    reported
+        .pod(PodRecord { spec: spec(vec![tolerates("", None)]), ..pod_record("logs-1", "n1", Some(LOGS)) });
+    reported.pod(PodRecord { spec: spec(vec![]), ..pod_record("alone", "n1", None) });
+    reported.pod(PodRecord { life_phase: PodLifePhase::Finished, ..pod_record("done", "n1", None) });
     reported.budget(DisruptionBudget {
         namespace: "shop".into(),
         name: "web".into(),
@@ -87,7 +84,7 @@ fn names(snapshot: &ClusterSnapshot, forecast: &Forecast) -> Vec<(String, Option
 #[test]
 fn pods_are_evicted_now_or_later_or_stay() {
     let shop = shop();
-    let reported = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoExecute")])], ALL);
+    let reported = forecast(&shop, &[change(&shop, 0, &[taint("db:NoExecute")])], ALL);
     let named = |name: &str, at| (name.to_string(), at);
     let expected = [
         named("alone", Some(0)),
@@ -99,14 +96,14 @@ fn pods_are_evicted_now_or_later_or_stay() {
     assert_eq!(names(&shop, &reported), expected);
     let ForecastTotals { going, later, staying, exempt, anyway, spared, .. } = reported.totals;
     assert_eq!((going, later, staying, exempt, anyway, spared), (2, 1, 1, 1, 0, 0));
-    let nothing = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoSchedule")])], ALL);
+    let nothing = forecast(&shop, &[change(&shop, 0, &[taint("db:NoSchedule")])], ALL);
     assert_eq!((nothing.totals.going, nothing.totals.later), (0, 0), "only NoExecute evicts pods (TE-22)");
 }
 
 #[test]
 fn workloads_and_budgets_count_what_they_lose() {
     let shop = shop();
-    let reported = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoExecute")])], ALL);
+    let reported = forecast(&shop, &[change(&shop, 0, &[taint("db:NoExecute")])], ALL);
     let of = |impact: &WorkloadImpact| {
         (shop.workloads()[impact.workload as usize].to_string(), impact.pods, impact.going, impact.later)
     };
@@ -117,7 +114,7 @@ fn workloads_and_budgets_count_what_they_lose() {
     assert!(budget.is_broken() && budget.allows() == Some(1));
     // Up to now only one of the Deployment's pods is evicted.
     let soon = ForecastOptions { until: shop.now().mono, ..ALL };
-    let reported = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoExecute")])], soon);
+    let reported = forecast(&shop, &[change(&shop, 0, &[taint("db:NoExecute")])], soon);
     assert!(!reported.budgets[0].is_broken());
     assert_eq!(reported.totals.later, 1, "pods that are evicted later are still reported");
 }
@@ -145,7 +142,7 @@ fn a_drain_evicts_as_budgets_permit_and_leaves_daemons() {
     // Three are healthy, two must be, and two would be evicted: one of them waits.
     assert_eq!((reported.budgets[0].blocked(), reported.budgets[0].is_broken()), (1, false));
     // A taint evicts web-1 regardless of the budget: then the drain may evict no pod.
-    let both = PlannedNodeChange { drained: true, ..change(&shop, 0, &[taint("db", "NoExecute")]) };
+    let both = PlannedNodeChange { drained: true, ..change(&shop, 0, &[taint("db:NoExecute")]) };
     let reported = forecast(&shop, &[both], ALL);
     assert_eq!(going(&reported), ["alone@0", "web-1@0", "web-2@0"]);
     assert_eq!((reported.budgets[0].blocked(), reported.budgets[0].is_broken()), (1, false));
@@ -162,23 +159,23 @@ fn a_drain_evicts_as_budgets_permit_and_leaves_daemons() {
 fn a_later_moment_counts_the_pods_evicted_by_then() {
     let shop = shop();
     let later = ForecastOptions { until: shop.now().mono.plus(Span::from_secs(60)), ..ALL };
-    let reported = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoExecute")])], later);
+    let reported = forecast(&shop, &[change(&shop, 0, &[taint("db:NoExecute")])], later);
     assert_eq!((reported.totals.going, reported.totals.later), (3, 0));
 }
 
 #[test]
 fn evicted_pods_are_placed_where_there_is_room() {
     let mut reported = builder();
-    reported.node(node("n1", vec![]));
-    reported.node(node("n2", vec![taint("db", "NoSchedule")]));
-    reported.node(node("n3", vec![]));
+    reported.node(node_record("n1", vec![]));
+    reported.node(node_record("n2", vec![taint("db:NoSchedule")]));
+    reported.node(node_record("n3", vec![]));
     for name in ["a", "b", "c", "d", "e"] {
-        reported.pod(PodRecord { spec: spec(vec![]), ..pod(name, "n1", Some(WEB)) });
+        reported.pod(PodRecord { spec: spec(vec![]), ..pod_record(name, "n1", Some(WEB)) });
     }
-    reported.pod(PodRecord { spec: spec(vec![]), ..pod("agent", "n1", Some(LOGS)) });
-    reported.pod(PodRecord { spec: spec(vec![]), ..pod("alone", "n1", None) });
+    reported.pod(PodRecord { spec: spec(vec![]), ..pod_record("agent", "n1", Some(LOGS)) });
+    reported.pod(PodRecord { spec: spec(vec![]), ..pod_record("alone", "n1", None) });
     let snapshot = reported.finish();
-    let reported = forecast(&snapshot, &[change(&snapshot, 0, &[taint("x", "NoExecute")])], ALL);
+    let reported = forecast(&snapshot, &[change(&snapshot, 0, &[taint("x:NoExecute")])], ALL);
     let place = |name: &str| {
         let placement = reported
             .placements
@@ -195,7 +192,7 @@ fn evicted_pods_are_placed_where_there_is_room() {
     assert_eq!(*place("e"), Placement::Nowhere(expected.into()));
     let few = forecast(
         &snapshot,
-        &[change(&snapshot, 0, &[taint("x", "NoExecute")])],
+        &[change(&snapshot, 0, &[taint("x:NoExecute")])],
         ForecastOptions { places_max: 2, ..ALL },
     );
     assert_eq!((few.placements.len(), few.unplaced), (2, 5), "pods that are not placed are counted");
@@ -205,17 +202,17 @@ fn evicted_pods_are_placed_where_there_is_room() {
 #[test]
 fn a_reported_pod_is_placed_where_the_others_freed_room() {
     let mut reported = builder();
-    reported.node(node("n1", vec![]));
-    reported.node(node("n2", vec![]));
+    reported.node(node_record("n1", vec![]));
+    reported.node(node_record("n2", vec![]));
     let large = |cpu| PodSchedulingSpec {
         load: ResourceRequests { requested: [("cpu".into(), cpu)].into(), ..ResourceRequests::default() },
         ..spec(vec![])
     };
-    reported.pod(PodRecord { spec: large(3_800), ..pod("fat", "n2", Some(WEB)) });
-    reported.pod(pod("first", "n1", Some(WEB)));
-    reported.pod(PodRecord { spec: large(1_000), ..pod("thin", "n1", Some(WEB)) });
+    reported.pod(PodRecord { spec: large(3_800), ..pod_record("fat", "n2", Some(WEB)) });
+    reported.pod(pod_record("first", "n1", Some(WEB)));
+    reported.pod(PodRecord { spec: large(1_000), ..pod_record("thin", "n1", Some(WEB)) });
     let snapshot = reported.finish();
-    let changes = [change(&snapshot, 0, &[taint("x", "NoExecute")])];
+    let changes = [change(&snapshot, 0, &[taint("x:NoExecute")])];
     let about: Vec<bool> = snapshot.pods().iter().map(|pod| pod.name.name() == "thin").collect();
     let all = forecast(&snapshot, &changes, ALL);
     let reported = forecast(&snapshot, &changes, ForecastOptions { about: &about, ..ALL });
@@ -233,20 +230,20 @@ fn a_reported_pod_is_placed_where_the_others_freed_room() {
 #[test]
 fn pods_of_one_owner_are_spread_over_hosts_and_zones() {
     let mut reported = builder();
-    reported.node(node("n0", vec![]));
+    reported.node(node_record("n0", vec![]));
     for (name, zone) in [("n1", "a"), ("n2", "a"), ("n3", "b")] {
         let at = [("kubernetes.io/hostname", name), ("topology.kubernetes.io/zone", zone)];
         reported.node(crate::cluster_snapshot::NodeRecord {
             labels: labels(&at),
             allocatable: [("cpu".into(), if name == "n2" { 64_000 } else { 32_000 })].into(),
-            ..node(name, vec![])
+            ..node_record(name, vec![])
         });
     }
     for name in ["web-1", "web-2", "web-3"] {
-        reported.pod(PodRecord { spec: spec(vec![]), ..pod(name, "n0", Some(WEB)) });
+        reported.pod(PodRecord { spec: spec(vec![]), ..pod_record(name, "n0", Some(WEB)) });
     }
     let snapshot = reported.finish();
-    let reported = forecast(&snapshot, &[change(&snapshot, 0, &[taint("x", "NoExecute")])], ALL);
+    let reported = forecast(&snapshot, &[change(&snapshot, 0, &[taint("x:NoExecute")])], ALL);
     let mut places: Vec<_> = reported.placements.iter().map(|placement| placement.place.clone()).collect();
     places.sort_by_key(|place| alloc::format!("{place:?}"));
     assert_eq!(places, [Placement::Node(1), Placement::Node(2), Placement::Node(3)]);
@@ -256,12 +253,15 @@ fn pods_of_one_owner_are_spread_over_hosts_and_zones() {
 #[test]
 fn a_node_that_evicts_the_pod_again_is_reported_as_such() {
     let mut reported = builder();
-    reported.node(node("n1", vec![]));
-    reported.node(node("n2", vec![taint("db", "NoExecute")]));
-    reported.pod(PodRecord { spec: spec(vec![bears("db", Some(600))]), ..pod("db-0", "n1", Some(WEB)) });
+    reported.node(node_record("n1", vec![]));
+    reported.node(node_record("n2", vec![taint("db:NoExecute")]));
+    reported.pod(PodRecord {
+        spec: spec(vec![tolerates("db", Some(600))]),
+        ..pod_record("db-0", "n1", Some(WEB))
+    });
     let snapshot = reported.finish();
     let place = |changes: &[PlannedNodeChange]| forecast(&snapshot, changes, ALL).placements[0].place.clone();
-    let gets = change(&snapshot, 0, &[taint("x", "NoExecute")]);
+    let gets = change(&snapshot, 0, &[taint("x:NoExecute")]);
     assert_eq!(place(core::slice::from_ref(&gets)), Placement::Again(1));
     let heals = change(&snapshot, 1, &[]);
     assert_eq!(place(&[gets, heals]), Placement::Node(1));
@@ -271,16 +271,16 @@ fn a_node_that_evicts_the_pod_again_is_reported_as_such() {
 #[test]
 fn ties_are_not_always_resolved_the_same_way() {
     let mut reported = builder();
-    ["n1", "n2", "n3", "n4"].iter().for_each(|name| assert!(!reported.node(node(name, vec![]))));
+    ["n1", "n2", "n3", "n4"].iter().for_each(|name| assert!(!reported.node(node_record(name, vec![]))));
     for at in 0..16 {
-        reported.pod(pod(
+        reported.pod(pod_record(
             &alloc::format!("p{at}"),
             "n1",
             Some(OwnerReference { group: "batch", kind: "Job", name: "j" }),
         ));
     }
     let snapshot = reported.finish();
-    let changes = [change(&snapshot, 0, &[taint("x", "NoExecute")])];
+    let changes = [change(&snapshot, 0, &[taint("x:NoExecute")])];
     let reported = forecast(&snapshot, &changes, ALL);
     let places: alloc::collections::BTreeSet<_> =
         reported.placements.iter().map(|placement| alloc::format!("{:?}", placement.place)).collect();
@@ -291,10 +291,10 @@ fn ties_are_not_always_resolved_the_same_way() {
 #[test]
 fn a_removed_taint_spares_pods_and_a_remaining_one_keeps_its_start() {
     let added = crate::time::Wall::from_secs(1_800_000_000 - 100);
-    let old = Taint { time_added: Some(added), ..taint("db", "NoExecute") };
+    let old = Taint { time_added: Some(added), ..taint("db:NoExecute") };
     let mut reported = builder();
-    reported.node(node("n1", vec![old.clone()]));
-    reported.pod(PodRecord { spec: spec(vec![bears("db", Some(300))]), ..pod("a", "n1", None) });
+    reported.node(node_record("n1", vec![old.clone()]));
+    reported.pod(PodRecord { spec: spec(vec![tolerates("db", Some(300))]), ..pod_record("a", "n1", None) });
     let snapshot = reported.finish();
     let anyway = forecast(&snapshot, &[], ALL);
     assert_eq!(names(&snapshot, &anyway)[0].1, Some(200));
@@ -316,15 +316,15 @@ proptest! {
     ) {
         let keys = ["a", "b", "c", ""];
         let mut reported = builder();
-        reported.node(node("n1", before.iter().map(|&at| taint(keys[at], "NoExecute")).collect()));
+        reported.node(node_record("n1", before.iter().map(|&at| taint(keys[at])).collect()));
         for (at, list) in lists.iter().enumerate() {
-            let tolerations = list.iter().map(|&(key, seconds)| bears(keys[key], seconds)).collect();
-            reported.pod(PodRecord { spec: spec(tolerations), ..pod(&at.to_string(), "n1", None) });
+            let tolerations = list.iter().map(|&(key, seconds)| tolerates(keys[key], seconds)).collect();
+            reported.pod(PodRecord { spec: spec(tolerations), ..pod_record(&at.to_string(), "n1", None) });
         }
         let snapshot = reported.finish();
         let from = |seconds| snapshot.now().mono.plus(Span::from_secs(seconds));
         let taints = after.iter()
-            .map(|&(at, seconds)| PlannedTaint { taint: taint(keys[at], "NoExecute"), from: from(seconds) })
+            .map(|&(at, seconds)| PlannedTaint { taint: taint(keys[at]), from: from(seconds) })
             .collect();
         let change = PlannedNodeChange { node: 0, taints, unschedulable: false, drained: false };
         let reported = forecast(&snapshot, &[change], ALL);

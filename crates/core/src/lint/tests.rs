@@ -1,8 +1,7 @@
 //! Tests every lint rule with input that it reports and input that it narrowly does not; holds the helpers for that.
 
 use super::*;
-use crate::taint::TaintEffect;
-use crate::toleration::TolerationOperator;
+use crate::testkit::{taint_of, taints, toleration_of, toleration_row};
 use alloc::format;
 use alloc::vec;
 use std::string::ToString;
@@ -13,42 +12,24 @@ mod fields;
 mod nodes;
 mod together;
 
-/// Parses `key operator value effect seconds`; `-` is empty, and so are missing fields at the end.
-fn toleration(row: &str) -> LintedToleration {
-    let mut words = row.split_whitespace().map(|word| if word == "-" { "" } else { word });
-    let mut next = || words.next().unwrap_or("");
-    let (key, operator, value, effect, seconds) = (next(), next(), next(), next(), next());
-    let read = Toleration {
-        key: key.into(),
-        operator: TolerationOperator::new(operator),
-        value: value.into(),
-        effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
-        seconds: seconds.parse().ok(),
-    };
-    let odd_seconds = (!seconds.is_empty() && read.seconds.is_none()).then(|| seconds.into());
+/// A toleration from a row; seconds that are no number are kept as they are written.
+fn linted_toleration(row: &str) -> LintedToleration {
+    let read = toleration_row(row);
+    let seconds = row.split_whitespace().nth(4).filter(|seconds| *seconds != "-");
+    let odd_seconds = seconds.filter(|_| read.seconds.is_none()).map(Into::into);
     LintedToleration { odd_seconds, ..read.into() }
 }
 
 /// Parses tolerations, separated by `|`.
 fn workload(rows: &str) -> LintedWorkload {
-    let tolerations = rows.split('|').filter(|row| !row.trim().is_empty()).map(toleration).collect();
+    let tolerations = rows.split('|').filter(|row| !row.trim().is_empty()).map(linted_toleration).collect();
     LintedWorkload { tolerations, ..LintedWorkload::default() }
 }
 
-/// Parses `key=value:TaintEffect`, separated by spaces.
-fn node(name: &str, taints: &str) -> LintedNode {
-    let taint = |text: &str| {
-        let (rest, effect) = text.split_once(':').unwrap_or((text, ""));
-        let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
-        Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
-    };
+/// A node with taints, separated by spaces.
+fn linted_node(name: &str, own: &str) -> LintedNode {
     let labels = [("kubernetes.io/hostname".into(), name.into())].into();
-    LintedNode {
-        name: name.into(),
-        labels,
-        taints: taints.split_whitespace().map(taint).collect(),
-        ..LintedNode::default()
-    }
+    LintedNode { name: name.into(), labels, taints: taints(own), ..LintedNode::default() }
 }
 
 fn labelled(mut node: LintedNode, key: &str, value: &str) -> LintedNode {

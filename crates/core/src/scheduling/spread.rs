@@ -105,13 +105,16 @@ fn weight(places: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::node;
     use super::*;
+    use crate::testkit::node_info;
     use alloc::format;
 
     fn placed(name: &str, zone: &str) -> NodeInfo {
         let labels = [(HOST, name), (ZONE, zone)].into_iter().filter(|(_, value)| !value.is_empty());
-        NodeInfo { labels: labels.map(|(key, value)| (key.into(), value.into())).collect(), ..node(name) }
+        NodeInfo {
+            labels: labels.map(|(key, value)| (key.into(), value.into())).collect(),
+            ..node_info(name)
+        }
     }
 
     #[test]
@@ -144,7 +147,7 @@ mod tests {
 
     #[test]
     fn nodes_without_topology_labels_are_equal() {
-        let nodes: Vec<NodeInfo> = (0..3).map(|at| node(&format!("n{at}"))).collect();
+        let nodes: Vec<NodeInfo> = (0..3).map(|at| node_info(&format!("n{at}"))).collect();
         let mut spread = TopologySpread::over(&nodes);
         spread.add(0, 0, 9);
         assert_eq!(spread.scores(0, &[0, 1, 2], &[true; 3]), [100, 100, 100]);

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use proptest::prelude::*;
 
-fn taint(text: &str) -> Taint {
+fn parsed_taint(text: &str) -> Taint {
     parse(&[text]).unwrap().add.remove(0)
 }
 
@@ -20,7 +20,7 @@ fn applied(
     node: &[&str],
     overwrite: bool,
 ) -> Result<(Vec<String>, EditSummary), Vec<String>> {
-    let node: Vec<Taint> = node.iter().map(|text| taint(text)).collect();
+    let node: Vec<Taint> = node.iter().map(|text| parsed_taint(text)).collect();
     let applied = parse(change).unwrap().apply(&node, overwrite);
     applied
         .map(|applied| (applied.taints.iter().map(ToString::to_string).collect(), applied.word))
@@ -53,7 +53,7 @@ fn additions_and_removals_are_parsed() {
         ["d", "e:PreferNoSchedule", "f:NoExecute"],
         "the value of a removal does not matter"
     );
-    assert_eq!(taint("a=:NoExecute"), taint("a:NoExecute"));
+    assert_eq!(parsed_taint("a=:NoExecute"), parsed_taint("a:NoExecute"));
     assert_eq!(parse(&[]), Ok(TaintEdit::default()));
 }
 
@@ -175,10 +175,10 @@ fn existing_additions_and_missing_removals_are_refused() {
 /// KT-9.
 #[test]
 fn an_overwritten_taint_is_new_and_others_keep_their_time() {
-    let at = |text: &str| Taint { time_added: Some(crate::time::Wall::from_secs(9)), ..taint(text) };
+    let at = |text: &str| Taint { time_added: Some(crate::time::Wall::from_secs(9)), ..parsed_taint(text) };
     let node = [at("a=1:NoExecute"), at("b:NoExecute")];
     let applied = parse(&["a=2:NoExecute"]).unwrap().apply(&node, true).unwrap();
-    assert_eq!(applied.taints, [taint("a=2:NoExecute"), at("b:NoExecute")]);
+    assert_eq!(applied.taints, [parsed_taint("a=2:NoExecute"), at("b:NoExecute")]);
     assert_eq!(applied.origins, [TaintOrigin::Added(0), TaintOrigin::Kept(1)]);
 }
 

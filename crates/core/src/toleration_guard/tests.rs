@@ -1,25 +1,9 @@
 //! Tests which seconds guarded pods get, and by which ones taint eviction judges them.
 
 use super::*;
-use crate::fact::{BindingTimes, PodLifePhase, PodOwnerKind};
-use crate::identity::{NodeName, PodId, PodName, Uid};
-use crate::taint::Taint;
+use crate::testkit::{node, node_health_tolerations as both, pod, taint, taint_of, toleration};
 use alloc::vec;
 use proptest::prelude::*;
-
-fn toleration(key: &str, seconds: Option<i64>) -> Toleration {
-    Toleration {
-        key: key.into(),
-        operator: TolerationOperator::Exists,
-        value: "".into(),
-        effect: Some(TaintEffect::NoExecute),
-        seconds,
-    }
-}
-
-fn both(not_ready: Option<i64>, unreachable: Option<i64>) -> Vec<Toleration> {
-    vec![toleration(keys::NOT_READY, not_ready), toleration(keys::UNREACHABLE, unreachable)]
-}
 
 fn write(
     tolerations: &[Toleration],
@@ -95,7 +79,7 @@ fn seconds_that_another_writer_set_are_the_pods_own() {
     let record = on.record.unwrap();
     assert!(!record.still_applies(&changed));
     assert_eq!(
-        guarded_pod(pod(changed), Some(&record)),
+        guarded_pod(guardable(changed), Some(&record)),
         None,
         "kube-controller-manager counts by 30 s and 40 s"
     );
@@ -115,54 +99,28 @@ fn backfill_changes_own_seconds_behind_the_ceiling() {
     assert_eq!(written(&guarded, &forever), both(None, Some(3600)));
 }
 
-fn pod(tolerations: Vec<Toleration>) -> PodFact {
-    PodFact {
-        id: PodId::new(Uid::new("u"), PodName::new("shop", "web")),
-        node: NodeName::new("n"),
-        version: None,
-        generation: 1,
-        tolerations,
-        priority: 0,
-        node_critical: false,
-        owner: PodOwnerKind::Other,
-        life_phase: PodLifePhase::Live,
-        mirror: false,
-        marked: false,
-        marked_by_another: false,
-        arrival: BindingTimes::default(),
-    }
+fn guardable(tolerations: Vec<Toleration>) -> PodFact {
+    pod("web").tolerates(tolerations)
 }
 
 #[test]
 fn taint_eviction_judges_guarded_pods_by_their_own_seconds_and_ignores_others() {
     let own = both(Some(300), Some(300));
     let on = write(&own, None, GuardCeiling::Seconds(3600)).unwrap();
-    let guarded = guarded_pod(pod(written(&own, &on)), on.record.as_ref());
-    assert_eq!(guarded, Some(pod(own.clone())));
-    assert_eq!(guarded_pod(pod(own.clone()), None), None);
-    let marked = PodFact { marked: true, ..pod(own.clone()) };
+    let guarded = guarded_pod(guardable(written(&own, &on)), on.record.as_ref());
+    assert_eq!(guarded, Some(guardable(own.clone())));
+    assert_eq!(guarded_pod(guardable(own.clone()), None), None);
+    let marked = PodFact { marked: true, ..guardable(own.clone()) };
     assert_eq!(
         guarded_pod(marked.clone(), None).unwrap().tolerations,
         [every_taint()],
         "its mark is removed"
     );
     assert_eq!(guarded_pod(PodFact { marked_by_another: true, ..marked }, None), None);
-    let taint = |key: &str, effect| Taint { key: key.into(), value: "".into(), effect, time_added: None };
-    let node = NodeFact {
-        name: NodeName::new("n"),
-        uid: Uid::new("n"),
-        version: None,
-        created: None,
-        taints: vec![
-            taint(keys::NOT_READY, TaintEffect::NoSchedule),
-            taint(keys::UNREACHABLE, TaintEffect::NoExecute),
-            taint("maintenance", TaintEffect::NoExecute),
-        ],
-        taints_changed: None,
-        ready_out_of_service: true,
-    };
-    let node = guarded_node(node);
-    assert_eq!(node.taints, [taint(keys::UNREACHABLE, TaintEffect::NoExecute)]);
+    let taints =
+        [taint_of(keys::NOT_READY, "", "NoSchedule"), taint(keys::UNREACHABLE), taint("maintenance")];
+    let node = guarded_node(NodeFact { ready_out_of_service: true, ..node("n1").tainted(taints) });
+    assert_eq!(node.taints, [taint(keys::UNREACHABLE)]);
     assert!(node.ready_out_of_service, "the metric counts it anyway");
 }
 

@@ -2,20 +2,12 @@
 
 use super::*;
 use crate::taint::{Taint, TaintEffect, keys};
+use crate::testkit::{node_health_tolerations as both, taint, toleration};
 use crate::toleration::TolerationOperator;
 use alloc::vec;
 
 fn at(seconds: i64) -> Wall {
     Wall::from_secs(1_800_000_000 + seconds)
-}
-
-fn toleration(key: &str, seconds: Option<i64>) -> Toleration {
-    let effect = Some(TaintEffect::NoExecute);
-    Toleration { key: key.into(), operator: TolerationOperator::Exists, value: "".into(), effect, seconds }
-}
-
-fn both(not_ready: Option<i64>, unreachable: Option<i64>) -> Vec<Toleration> {
-    vec![toleration(keys::NOT_READY, not_ready), toleration(keys::UNREACHABLE, unreachable)]
 }
 
 fn order(origin: HoldOrigin, since: i64, until: i64) -> HoldIntent {
@@ -171,14 +163,13 @@ fn the_countdown_of_another_taint_is_reported() {
     let mut tolerations = both(Some(300), Some(60));
     tolerations.push(toleration("maintenance", Some(3600)));
     tolerations.push(toleration("dedicated", None));
-    let taint = |key: &str, effect| Taint { key: key.into(), value: "".into(), effect, time_added: None };
     let beside = |taints: &[Taint]| HoldCoverage::of(&tolerations).beside(&tolerations, taints);
-    let silent = taint(keys::UNREACHABLE, TaintEffect::NoExecute);
-    let maintenance = taint("maintenance", TaintEffect::NoExecute);
+    let silent = taint(keys::UNREACHABLE);
+    let maintenance = taint("maintenance");
     let found = beside(&[silent.clone(), maintenance]);
     assert_eq!((found.positions, found.uncovered), (vec![0, 1], Some(UncoveredReason::OtherCountdown)));
-    for (key, effect) in [("maintenance", TaintEffect::NoSchedule), ("dedicated", TaintEffect::NoExecute)] {
-        assert_eq!(beside(&[silent.clone(), taint(key, effect)]).uncovered, None, "{key}");
+    for other in ["maintenance:NoSchedule", "dedicated:NoExecute"] {
+        assert_eq!(beside(&[silent.clone(), taint(other)]).uncovered, None, "{other}");
     }
     assert_eq!(beside(&[silent]).uncovered, None);
 }

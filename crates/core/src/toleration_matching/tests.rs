@@ -1,28 +1,15 @@
 //! Tests the matching rules with tables, and the index by key against the plain comparison.
 
 use super::*;
+use crate::testkit::{taint, taint_of, toleration, toleration_of, toleration_row};
 use alloc::boxed::Box;
 use alloc::vec;
 use proptest::prelude::*;
 
-fn taint(key: &str, value: &str, effect: &str) -> Taint {
-    Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
-}
-
-fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleration {
-    Toleration {
-        key: key.into(),
-        operator: TolerationOperator::new(operator),
-        value: value.into(),
-        effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
-        seconds: None,
-    }
-}
-
 #[test]
 fn match_4_effect_key_operator_value() {
     use TolerationMatch::{No, NotUnderstood, Yes};
-    let taint = taint("k", "v", "NoExecute");
+    let taint = taint("k=v:NoExecute");
     for (key, operator, value, effect, expected) in [
         ("k", "Equal", "v", "NoExecute", Yes),
         ("k", "", "v", "NoExecute", Yes),
@@ -42,17 +29,17 @@ fn match_4_effect_key_operator_value() {
         ("k", "Equal", "w", "NoExecuteSoon", No),
         ("other", "Exists", "", "NoExecuteSoon", No),
     ] {
-        let given = toleration(key, operator, value, effect);
+        let given = toleration_of(key, operator, value, effect);
         assert_eq!(tolerates(&given, &taint, NumericOperators::Off), expected, "{given:?}");
     }
 }
 
 #[test]
 fn match_5_seconds_do_not_matter() {
-    let taint = taint("k", "v", "NoExecute");
+    let taint = taint("k=v:NoExecute");
     for seconds in [None, Some(0), Some(-1), Some(i64::MAX)] {
         for (operator, expected) in [("Equal", TolerationMatch::Yes), ("Gt", TolerationMatch::No)] {
-            let given = Toleration { seconds, ..toleration("k", operator, "v", "NoExecute") };
+            let given = Toleration { seconds, ..toleration_of("k", operator, "v", "NoExecute") };
             assert_eq!(tolerates(&given, &taint, NumericOperators::Off), expected);
         }
     }
@@ -78,8 +65,8 @@ fn match_6_numbers_compare_strictly_and_only_with_the_gate_on() {
         ("Gt", "1.0", "5", false),
         ("Gt", "-", "5", false),
     ] {
-        let given = toleration("k", operator, bound, "NoExecute");
-        let taint = taint("k", value, "NoExecute");
+        let given = toleration_of("k", operator, bound, "NoExecute");
+        let taint = taint_of("k", value, "NoExecute");
         let on = tolerates(&given, &taint, NumericOperators::On);
         assert_eq!(on == TolerationMatch::Yes, expected, "{value} {operator} {bound}");
         assert_eq!(tolerates(&given, &taint, NumericOperators::Off), TolerationMatch::No);
@@ -88,9 +75,9 @@ fn match_6_numbers_compare_strictly_and_only_with_the_gate_on() {
 
 #[test]
 fn match_9_the_first_match_counts_not_the_best() {
-    let taint = taint("a", "", "NoExecute");
-    let short = Toleration { seconds: Some(300), ..toleration("a", "Exists", "", "NoExecute") };
-    let long = toleration("a", "Exists", "", "NoExecute");
+    let taint = taint("a:NoExecute");
+    let short = toleration("a", Some(300));
+    let long = toleration("a", None);
     let off = NumericOperators::Off;
     assert_eq!(match_taint(&[short.clone(), long.clone()], &taint, off), TaintMatch::Tolerated(0));
     assert_eq!(match_taint(&[long, short], &taint, off), TaintMatch::Tolerated(0));
@@ -99,9 +86,9 @@ fn match_9_the_first_match_counts_not_the_best() {
 
 #[test]
 fn an_unknown_toleration_before_the_match_leaves_it_open_one_after_it_does_not() {
-    let taint = taint("a", "", "NoExecute");
-    let unknown = toleration("a", "Like", "", "");
-    let known = toleration("a", "Exists", "", "");
+    let taint = taint("a:NoExecute");
+    let unknown = toleration_row("a Like");
+    let known = toleration_row("a Exists");
     let off = NumericOperators::Off;
     assert_eq!(match_taint(&[unknown.clone(), known.clone()], &taint, off), TaintMatch::Unsupported(0));
     assert_eq!(match_taint(&[known, unknown.clone()], &taint, off), TaintMatch::Tolerated(0));
@@ -115,12 +102,12 @@ fn text() -> impl Strategy<Value = Box<str>> {
 fn any_toleration() -> impl Strategy<Value = Toleration> {
     let operator = prop::sample::select(vec!["", "Equal", "Exists", "Lt", "Gt", "Like", "Near"]);
     let effect = prop::sample::select(vec!["", "NoExecute", "NoSchedule", "Later", "Never"]);
-    (text(), operator, text(), effect).prop_map(|(k, o, v, e)| toleration(&k, o, &v, e))
+    (text(), operator, text(), effect).prop_map(|(k, o, v, e)| toleration_of(&k, o, &v, e))
 }
 
 fn any_taint() -> impl Strategy<Value = Taint> {
     let effect = prop::sample::select(vec!["NoExecute", "NoExecute", "NoSchedule", "Later"]);
-    (text(), text(), effect).prop_map(|(k, v, e)| taint(&k, &v, e))
+    (text(), text(), effect).prop_map(|(k, v, e)| taint_of(&k, &v, e))
 }
 
 proptest! {

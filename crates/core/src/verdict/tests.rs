@@ -3,6 +3,7 @@
 use super::*;
 use crate::taint::TaintEffect;
 use crate::taint_start::{BindingSource, TaintStartSource};
+use crate::testkit::{taint, toleration};
 use crate::time::Wall;
 use crate::toleration::TolerationOperator;
 use alloc::vec;
@@ -14,20 +15,8 @@ fn now(seconds: i64) -> Now {
 }
 
 fn instance(key: &str, start: i64) -> TaintInstance {
-    let taint = Taint { key: key.into(), value: "".into(), effect: TaintEffect::NoExecute, time_added: None };
     let start = TaintStart { at: Mono::from_secs(start), source: TaintStartSource::SeenLive, clamped: false };
-    TaintInstance { taint, start }
-}
-
-fn bears(key: &str, seconds: Option<i64>) -> Toleration {
-    let (key, value) = (key.into(), "".into());
-    Toleration {
-        key,
-        operator: TolerationOperator::Exists,
-        value,
-        effect: Some(TaintEffect::NoExecute),
-        seconds,
-    }
+    TaintInstance { taint: taint(key), start }
 }
 
 fn judged(tolerations: &[Toleration], arrival: i64, taints: &[TaintInstance], at: i64) -> Verdict {
@@ -49,16 +38,16 @@ fn te_17_and_te_19_the_toleration_period_decides() {
     let taint = [instance("a", T0)];
     for (tolerations, expected) in [
         (vec![], goes(T0)),
-        (vec![bears("a", None)], Outcome::Stays(StayReason::Tolerated)),
-        (vec![bears("a", Some(0))], goes(T0)),
-        (vec![bears("a", Some(-5))], goes(T0)),
-        (vec![bears("a", Some(60))], until(T0 + 60)),
-        (vec![bears("a", Some(300)), bears("a", None)], until(T0 + 300)),
-        (vec![bears("a", None), bears("a", Some(300))], Outcome::Stays(StayReason::Tolerated)),
-        (vec![bears("b", None)], goes(T0)),
-        (vec![bears("a", Some(i64::MAX))], Outcome::StaysUntil(Mono::NEVER)),
-        (vec![bears("a", Some(18_446_744_074))], until(T0 + 18_446_744_074)),
-        (vec![bears("a", Some(9_223_372_037))], until(T0 + 9_223_372_037)),
+        (vec![toleration("a", None)], Outcome::Stays(StayReason::Tolerated)),
+        (vec![toleration("a", Some(0))], goes(T0)),
+        (vec![toleration("a", Some(-5))], goes(T0)),
+        (vec![toleration("a", Some(60))], until(T0 + 60)),
+        (vec![toleration("a", Some(300)), toleration("a", None)], until(T0 + 300)),
+        (vec![toleration("a", None), toleration("a", Some(300))], Outcome::Stays(StayReason::Tolerated)),
+        (vec![toleration("b", None)], goes(T0)),
+        (vec![toleration("a", Some(i64::MAX))], Outcome::StaysUntil(Mono::NEVER)),
+        (vec![toleration("a", Some(18_446_744_074))], until(T0 + 18_446_744_074)),
+        (vec![toleration("a", Some(9_223_372_037))], until(T0 + 9_223_372_037)),
     ] {
         assert_eq!(judged(&tolerations, 0, &taint, T0 + 1).outcome, expected, "{tolerations:?}");
     }
@@ -66,7 +55,7 @@ fn te_17_and_te_19_the_toleration_period_decides() {
 
 #[test]
 fn a_deadline_is_reached_exactly_on_time() {
-    let (taint, tolerations) = ([instance("a", T0)], [bears("a", Some(60))]);
+    let (taint, tolerations) = ([instance("a", T0)], [toleration("a", Some(60))]);
     assert_eq!(judged(&tolerations, 0, &taint, T0 + 59).outcome, until(T0 + 60));
     assert_eq!(judged(&tolerations, 0, &taint, T0 + 60).outcome, goes(T0 + 60));
 }
@@ -74,17 +63,17 @@ fn a_deadline_is_reached_exactly_on_time() {
 #[test]
 fn te_17_the_earliest_due_date_of_all_taints_decides() {
     let taints = [instance("a", T0), instance("b", T0 + 40)];
-    let verdict = judged(&[bears("a", Some(60)), bears("b", Some(10))], 0, &taints, T0 + 41);
+    let verdict = judged(&[toleration("a", Some(60)), toleration("b", Some(10))], 0, &taints, T0 + 41);
     assert_eq!((verdict.outcome, verdict.decisive), (until(T0 + 50), Some(1)));
-    let verdict = judged(&[bears("a", Some(60)), bears("b", None)], 0, &taints, T0 + 41);
+    let verdict = judged(&[toleration("a", Some(60)), toleration("b", None)], 0, &taints, T0 + 41);
     assert_eq!((verdict.outcome, verdict.decisive), (until(T0 + 60), Some(0)));
-    let verdict = judged(&[bears("a", Some(60))], 0, &taints, T0 + 41);
+    let verdict = judged(&[toleration("a", Some(60))], 0, &taints, T0 + 41);
     assert_eq!((verdict.outcome, verdict.decisive), (goes(T0 + 40), Some(1)));
 }
 
 #[test]
 fn d1_no_pod_is_evicted_the_moment_it_arrives() {
-    let (taint, tolerations) = ([instance("a", T0)], [bears("a", Some(60))]);
+    let (taint, tolerations) = ([instance("a", T0)], [toleration("a", Some(60))]);
     let verdict = judged(&tolerations, T0 + 500, &taint, T0 + 500);
     assert_eq!(verdict.outcome, until(T0 + 560));
     assert_eq!(verdict.reasons[0].counts_from, Mono::from_secs(T0 + 500));
@@ -110,13 +99,13 @@ fn d6_exempt_pods_stay_whatever_their_taints() {
 
 #[test]
 fn d11_a_toleration_that_is_not_understood_evicts_no_pod() {
-    let unknown = Toleration { operator: TolerationOperator::new("Like"), ..bears("a", Some(5)) };
+    let unknown = Toleration { operator: TolerationOperator::new("Like"), ..toleration("a", Some(5)) };
     let taint = [instance("a", T0)];
     assert_eq!(
         judged(&[unknown], 0, &taint, T0 + 9).outcome,
         Outcome::Stays(StayReason::UnsupportedToleration)
     );
-    let unknown_effect = Toleration { effect: Some(TaintEffect::new("Sooner")), ..bears("a", None) };
+    let unknown_effect = Toleration { effect: Some(TaintEffect::new("Sooner")), ..toleration("a", None) };
     assert_eq!(
         judged(core::slice::from_ref(&unknown_effect), 0, &taint, T0).outcome,
         Outcome::Stays(StayReason::UnsupportedToleration)
@@ -167,7 +156,7 @@ fn nl_48_held_time_stops_two_taints_and_moves_their_due_dates() {
         (verdict.outcome, verdict.decisive)
     };
     let stays = (Outcome::Stays(StayReason::OnHold), None);
-    let both = |own, other| vec![bears(NOT_READY, own), bears("k", other)];
+    let both = |own, other| vec![toleration(NOT_READY, own), toleration("k", other)];
     for (tolerations, arrival, at, expected) in [
         // During the hold, with or without a period; a taint of another origin evicts as usual.
         (both(Some(60), None), 0, T0 + 30, stays),
@@ -176,8 +165,8 @@ fn nl_48_held_time_stops_two_taints_and_moves_their_due_dates() {
         (both(None, None), 0, T0 + 30, (Outcome::Stays(StayReason::Tolerated), None)),
         (both(Some(60), Some(40)), 0, T0 + 30, (until(T0 + 40), Some(1))),
         (both(Some(60), Some(0)), 0, T0 + 30, (goes(T0), Some(1))),
-        (vec![bears("k", None)], 0, T0 + 30, stays),
-        (vec![bears(NOT_READY, Some(60))], 0, T0 + 30, (goes(T0), Some(1))),
+        (vec![toleration("k", None)], 0, T0 + 30, stays),
+        (vec![toleration(NOT_READY, Some(60))], 0, T0 + 30, (goes(T0), Some(1))),
         // After it: thirty seconds later, or what was left of them when the pod was bound.
         (both(Some(60), None), 0, T0 + 50, (until(T0 + 90), Some(0))),
         (both(Some(60), None), 0, T0 + 90, (goes(T0 + 90), Some(0))),
@@ -195,7 +184,7 @@ fn nl_48_held_time_stops_two_taints_and_moves_their_due_dates() {
     }
     // A taint that is added during the hold; and one that is not from node health.
     assert_eq!(held(NOT_READY, T0 + 40, T0, &both(Some(60), None), 0, T0 + 60), (until(T0 + 110), Some(0)));
-    let tolerations = [bears("mine", Some(60)), bears("k", None)];
+    let tolerations = [toleration("mine", Some(60)), toleration("k", None)];
     assert_eq!(held("mine", T0, T0, &tolerations, 0, T0 + 30), (until(T0 + 60), Some(0)));
     assert_eq!(held("mine", T0, T0, &tolerations, 0, T0 + 60), (goes(T0 + 60), Some(0)));
 }
@@ -206,13 +195,13 @@ fn nl_48_a_hold_precedes_not_understood_and_exemptions_precede_both() {
     let mut holds = HoldHistory::default();
     holds.begin(Mono::from_secs(T0));
     let taints = [instance("a", T0), instance("node.kubernetes.io/unreachable", T0)];
-    let tolerations = [Toleration { operator: TolerationOperator::new("Like"), ..bears("a", Some(5)) }];
+    let tolerations = [Toleration { operator: TolerationOperator::new("Like"), ..toleration("a", Some(5)) }];
     let arrival = PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive };
     for (tolerations, exemption, expected) in [
         (&tolerations[..], None, StayReason::UnsupportedToleration),
-        (&[bears("a", None)], None, StayReason::OnHold),
+        (&[toleration("a", None)], None, StayReason::OnHold),
         (
-            &[bears("a", None)],
+            &[toleration("a", None)],
             Some(EvictionExemption::Finished),
             StayReason::Exempt(EvictionExemption::Finished),
         ),
@@ -221,7 +210,7 @@ fn nl_48_a_hold_precedes_not_understood_and_exemptions_precede_both() {
         let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(T0 + 9));
         assert_eq!(verdict.outcome, Outcome::Stays(expected), "{tolerations:?}");
     }
-    let only = Toleration { effect: Some(TaintEffect::new("Sooner")), ..bears("a", None) };
+    let only = Toleration { effect: Some(TaintEffect::new("Sooner")), ..toleration("a", None) };
     let subject = PodInput { tolerations: &[only], arrival, exemption: None };
     let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(T0 + 9));
     assert_eq!(verdict.outcome, Outcome::Stays(StayReason::OnHold), "the other one is not understood");

@@ -14,6 +14,7 @@ use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::{pod, taint};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::Toleration;
 
@@ -262,7 +263,7 @@ impl Cluster {
                 return;
             }
             let time_added = stamped.then(|| truncated(now));
-            let taint = Taint { key: key.into(), value: "".into(), effect, time_added };
+            let taint = Taint { effect, time_added, ..taint(key) };
             node.taints.push(Held { taint, since: now });
         });
     }
@@ -288,20 +289,16 @@ impl Cluster {
             id: PodId::new(uid, pod_name(id)),
             node: node_name(node),
             version: Some(ResourceVersion(version)),
-            generation: 1,
             tolerations,
             priority: i32::from(id) % 3,
             node_critical: id % 7 == 6,
             owner: if id % 4 == 3 { PodOwnerKind::DaemonSet } else { PodOwnerKind::Other },
-            life_phase: PodLifePhase::Live,
-            mirror: false,
-            marked: false,
-            marked_by_another: false,
             arrival: BindingTimes {
                 scheduled: at.filter(|_| id.is_multiple_of(3)),
                 started: at.filter(|_| id % 3 != 2),
                 created: at,
             },
+            ..pod("")
         };
         self.remove_pod(id);
         let arrived = self.now;

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
-use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::ObjectEvent;
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint::TaintEffect;
+use taintward_core::testkit::{self, taint, toleration};
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
 
@@ -20,20 +21,13 @@ pub fn now() -> Now {
     Now::exact(Mono::from_secs(10_000), Wall::from_secs(1_800_000_000))
 }
 
-pub fn toleration(key: &str, operator: TolerationOperator, seconds: Option<i64>) -> Toleration {
-    let effect = Some(TaintEffect::NoExecute);
-    Toleration { key: key.into(), operator, value: "".into(), effect, seconds }
-}
-
 /// Every pod has the two that admission adds (300 s); most kinds have a few of their own.
 pub fn tolerations(kind: usize, period: i64) -> Vec<Toleration> {
     let mut list: Vec<_> = (0..kind % 5)
-        .map(|at| {
-            toleration(&format!("dedicated.example.com/{}-{at}", kind / 5), TolerationOperator::Exists, None)
-        })
+        .map(|at| toleration(&format!("dedicated.example.com/{}-{at}", kind / 5), None))
         .collect();
     for key in ["node.kubernetes.io/not-ready", KEY] {
-        list.push(toleration(key, TolerationOperator::Exists, Some(period + kind as i64)));
+        list.push(toleration(key, Some(period + kind as i64)));
     }
     list
 }
@@ -47,23 +41,17 @@ pub fn node_name(node: usize) -> NodeName {
     ))
 }
 
-pub fn node(node: usize, version: u64, taints: &[&str]) -> NodeFact {
-    let of = |key: &&str| {
-        let (key, value, effect) = ((*key).into(), "".into(), TaintEffect::NoExecute);
-        Taint { key, value, effect, time_added: Some(now().wall) }
-    };
+/// A node with a name and a UID as long as those of clouds.
+pub fn large_node(node: usize, version: u64, taints: &[&str]) -> NodeFact {
     NodeFact {
         name: node_name(node),
         uid: Uid::new(&format!("9c3a0b1e-0000-4000-8000-{node:012x}")),
-        version: Some(ResourceVersion(version)),
-        created: Some(Wall::from_secs(1_700_000_000)),
-        taints: taints.iter().map(of).collect(),
-        taints_changed: None,
-        ready_out_of_service: false,
+        ..testkit::node("").at_version(version).tainted(taints.iter().map(|key| taint(key).added(now().wall)))
     }
 }
 
-pub fn pod(pod: usize, node: NodeName, tolerations: Vec<Toleration>) -> PodFact {
+/// A pod with a name and a UID as long as those of clouds; UIDs arrive in no particular order.
+pub fn large_pod(pod: usize, node: NodeName, tolerations: Vec<Toleration>) -> PodFact {
     let at = Some(Wall::from_secs(1_750_000_000));
     let scattered = (pod as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     PodFact {
@@ -75,17 +63,10 @@ pub fn pod(pod: usize, node: NodeName, tolerations: Vec<Toleration>) -> PodFact 
             ),
         ),
         node,
-        version: Some(ResourceVersion(1_000_000 + pod as u64)),
-        generation: 1,
         tolerations,
-        priority: 0,
-        node_critical: false,
         owner: if pod.is_multiple_of(30) { PodOwnerKind::DaemonSet } else { PodOwnerKind::Other },
-        life_phase: PodLifePhase::Live,
-        mirror: false,
-        marked: false,
-        marked_by_another: false,
         arrival: BindingTimes { scheduled: at, started: at, created: at },
+        ..testkit::pod("").at_version(1_000_000 + pod as u64)
     }
 }
 
@@ -105,7 +86,7 @@ pub fn loaded(nodes: usize, pods_each: usize, period: i64) -> (EvictionEngine, D
     };
     send(vec![EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None })]);
     for at in 0..nodes {
-        send(vec![EvictionInput::Nodes(ObjectEvent::Applied { fact: node(at, 1, &[]), listed: true })]);
+        send(vec![EvictionInput::Nodes(ObjectEvent::Applied { fact: large_node(at, 1, &[]), listed: true })]);
     }
     send(vec![
         EvictionInput::Nodes(ObjectEvent::ListCompleted),
@@ -113,7 +94,7 @@ pub fn loaded(nodes: usize, pods_each: usize, period: i64) -> (EvictionEngine, D
     ]);
     // The API server lists by namespace and name, not by node; pages of 500.
     let listed = |at: usize| {
-        let fact = pod(at, node_name(at % nodes), tolerations(at % KINDS, period));
+        let fact = large_pod(at, node_name(at % nodes), tolerations(at % KINDS, period));
         EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true })
     };
     for page in 0..(nodes * pods_each).div_ceil(500) {
@@ -157,11 +138,11 @@ pub fn hostile(tolerations: usize, taints: usize) -> (PodFact, NodeFact) {
     let list = (0..tolerations).map(|at| {
         let key = format!("hostile.example.com/key-{:05}", at % (taints * 2) + taints / 2);
         let operator = if at % 3 == 0 { TolerationOperator::Exists } else { TolerationOperator::Equal };
-        toleration(&key, operator, Some(1000 + at as i64))
+        Toleration { operator, ..toleration(&key, Some(1000 + at as i64)) }
     });
     let keys: Vec<_> = (0..taints).map(|at| format!("hostile.example.com/key-{at:05}")).collect();
     let keys: Vec<_> = keys.iter().map(String::as_str).collect();
-    (pod(1, node_name(0), list.collect()), node(0, 2, &keys))
+    (large_pod(1, node_name(0), list.collect()), large_node(0, 2, &keys))
 }
 
 /// The same, with tolerations without a key, for another effect: an API server accepts any number of them, and they
@@ -171,7 +152,7 @@ pub fn hostile_wildcards(tolerations: usize, taints: usize) -> (PodFact, NodeFac
     let effects = [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule];
     let wildcard = |at: usize| {
         let effect = Some(effects[at % effects.len()].clone());
-        Toleration { effect, ..toleration("", TolerationOperator::Exists, None) }
+        Toleration { effect, ..toleration("", None) }
     };
     pod.tolerations = (0..tolerations).map(wildcard).collect();
     (pod, node)

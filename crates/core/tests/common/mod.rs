@@ -4,7 +4,7 @@
 //!   computed without code of the engine.
 
 #![allow(unreachable_pub, reason = "shared by several test crates")]
-#![allow(dead_code, reason = "each test file uses its own part of the world")]
+#![allow(dead_code, reason = "each test file uses its own part of the harness")]
 #![allow(clippy::mod_module_files, reason = "cargo's convention for code shared by integration tests")]
 
 pub mod cluster;
@@ -21,13 +21,13 @@ use taintward_core::engine::Engine;
 use taintward_core::eviction::{
     EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
-use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
-use taintward_core::identity::PodRef;
-use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact};
+use taintward_core::identity::{NodeName, PodId, PodName, PodRef, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::{node, pod, taint};
 use taintward_core::time::{Mono, Now, Span, Wall};
-use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration::Toleration;
 use truth::{TruthNode, TruthPod, TruthTaint};
 
 /// Wall time at monotonic zero; a whole second, so that rounding shows.
@@ -37,18 +37,7 @@ pub fn seconds(s: f64) -> i64 {
     (s * 1e6).round() as i64
 }
 
-pub fn bears(key: &str, for_seconds: Option<i64>) -> Toleration {
-    let (key, value) = (key.into(), "".into());
-    Toleration {
-        key,
-        operator: TolerationOperator::Exists,
-        value,
-        effect: Some(TaintEffect::NoExecute),
-        seconds: for_seconds,
-    }
-}
-
-pub struct World {
+pub struct EvictionHarness {
     pub now: i64,
     pub engine: EvictionEngine,
     pub config: EvictionConfig,
@@ -77,14 +66,14 @@ pub struct World {
     last_active: i64,
 }
 
-impl World {
-    /// A world with an engine that has listed it, empty, at time zero.
+impl EvictionHarness {
+    /// A harness with an engine that has listed it, empty, at time zero.
     pub fn new() -> Self {
         Self::with(EvictionConfig::default())
     }
 
     pub fn with(config: EvictionConfig) -> Self {
-        let mut world = Self {
+        let mut harness = Self {
             now: seconds(0.25),
             engine: EvictionEngine::new(config.clone()),
             config,
@@ -104,8 +93,8 @@ impl World {
             next_uid: 1,
             last_active: 0,
         };
-        world.list(true);
-        world
+        harness.list(true);
+        harness
     }
 
     pub fn clock(&self) -> Now {
@@ -157,7 +146,7 @@ impl World {
             return;
         }
         let time_added = stamped.then(|| Self::truncated(now)).flatten();
-        let taint = Taint { key: key.into(), value: "".into(), effect, time_added };
+        let taint = Taint { effect, time_added, ..taint(key) };
         truth.taints.push(TruthTaint { taint, since: now });
         truth.changed = Some(now);
         truth.version = version;
@@ -178,18 +167,9 @@ impl World {
         let at = Self::truncated(self.now);
         let fact = PodFact {
             id: PodId::new(uid.clone(), PodName::new("default", name)),
-            node: NodeName::new(node),
-            version: Some(ResourceVersion(version)),
-            generation: 1,
             tolerations: tolerations.to_vec(),
-            priority: 0,
-            node_critical: false,
-            owner: PodOwnerKind::Other,
-            life_phase: PodLifePhase::Live,
-            mirror: false,
-            marked: false,
-            marked_by_another: false,
             arrival: BindingTimes { scheduled: at, started: None, created: at },
+            ..pod(name).on(node).at_version(version)
         };
         self.pods.insert(name.into(), TruthPod { fact, arrived: self.now });
         self.send_pod(name);
@@ -221,15 +201,13 @@ impl World {
     // The engine's inputs.
 
     pub fn node_fact(&self, name: &str) -> Option<NodeFact> {
-        let node = self.nodes.get(name)?;
+        let truth = self.nodes.get(name)?;
         Some(NodeFact {
-            name: NodeName::new(name),
-            uid: node.uid.clone(),
-            version: Some(ResourceVersion(node.version)),
-            created: Self::truncated(node.created),
-            taints: node.taints.iter().map(|known| known.taint.clone()).collect(),
-            taints_changed: node.changed.and_then(Self::truncated),
-            ready_out_of_service: false,
+            uid: truth.uid.clone(),
+            created: Self::truncated(truth.created),
+            taints: truth.taints.iter().map(|known| known.taint.clone()).collect(),
+            taints_changed: truth.changed.and_then(Self::truncated),
+            ..node(name).at_version(truth.version)
         })
     }
 

@@ -6,13 +6,12 @@ use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{
     EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
-use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
-use taintward_core::identity::PodRef;
-use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::identity::ResourceVersion;
 use taintward_core::object_event::ObjectEvent;
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint::Taint;
+use taintward_core::testkit::{node, pod, taint};
 use taintward_core::time::{Mono, Now, Span, Wall};
-use taintward_core::toleration::Toleration;
 
 pub fn at(s: f64) -> Now {
     let micros = seconds(s);
@@ -20,45 +19,13 @@ pub fn at(s: f64) -> Now {
     Now { mono: Mono::from_micros(micros), wall, skew_max: Some(Span::ZERO) }
 }
 
-/// The node in a version, with taints and the second of their `timeAdded`.
-pub fn node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
-    let taint = |&(key, added): &(&str, Option<i64>)| Taint {
-        key: key.into(),
-        value: "".into(),
-        effect: TaintEffect::NoExecute,
+/// The node `n1` in a version, with taints and the second of their `timeAdded`.
+pub fn tainted_node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
+    let stamped = |&(key, added): &(&str, Option<i64>)| Taint {
         time_added: added.map(|second| Wall::from_secs(EPOCH + second)),
+        ..taint(key)
     };
-    NodeFact {
-        name: NodeName::new("n"),
-        uid: Uid::new("node-uid"),
-        version: Some(ResourceVersion(version)),
-        created: Some(Wall::from_secs(1_700_000_000)),
-        taints: taints.iter().map(taint).collect(),
-        taints_changed: None,
-        ready_out_of_service: false,
-    }
-}
-
-pub fn pod(uid: &str, version: u64, tolerations: &[Toleration]) -> PodFact {
-    PodFact {
-        id: PodId::new(Uid::new(uid), PodName::new("default", uid)),
-        node: NodeName::new("n"),
-        version: Some(ResourceVersion(version)),
-        generation: 1,
-        tolerations: tolerations.to_vec(),
-        priority: 0,
-        node_critical: false,
-        owner: PodOwnerKind::Other,
-        life_phase: PodLifePhase::Live,
-        mirror: false,
-        marked: false,
-        marked_by_another: false,
-        arrival: BindingTimes::default(),
-    }
-}
-
-pub fn reference(uid: &str) -> PodRef {
-    PodRef { node: NodeName::new("n"), uid: Uid::new(uid) }
+    node("n1").at_version(version).tainted(taints.iter().map(stamped))
 }
 
 /// The response to a successful effect: the node is tainted with `k`, a pod is unchanged.
@@ -67,14 +34,14 @@ pub fn well(effect: &EvictionEffect, sent: Mono) -> EvictionInput {
         EvictionEffect::ReadNode { node: name } => EvictionInput::NodeConfirmed {
             node: name,
             sent,
-            result: Ok(LiveRead::Found(node(100, &[("k", None)]))),
+            result: Ok(LiveRead::Found(tainted_node(100, &[("k", None)]))),
         },
         EvictionEffect::SetDisruptionTarget { pod, .. } => {
             EvictionInput::Marked { pod, result: Ok(Some(ResourceVersion(200))) }
         }
         EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result: Ok(()) },
         EvictionEffect::ReadPod { pod: it, name } => {
-            let fact = pod(name.name(), 200, &[]);
+            let fact = pod(name.name()).at_version(200);
             EvictionInput::PodRead { pod: it, result: Ok(LiveRead::Found(fact)), half_deleted: false }
         }
         EvictionEffect::ClearDisruptionTarget { pod, .. } => EvictionInput::Unmarked { pod, result: Ok(()) },
@@ -131,7 +98,10 @@ impl Script {
         script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
         script.send(
             1.0,
-            EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
+            EvictionInput::Nodes(ObjectEvent::Applied {
+                fact: tainted_node(100, &[("k", None)]),
+                listed: false,
+            }),
         );
         script
     }

@@ -2,7 +2,7 @@
 //!
 //! - Panics if a deletion was not justified at that moment.
 
-use super::World;
+use super::EvictionHarness;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{EvictionEffect, EvictionInput};
@@ -11,7 +11,7 @@ use taintward_core::identity::PodRef;
 use taintward_core::identity::{PodName, ResourceVersion};
 use taintward_core::object_event::ObjectEvent;
 
-impl World {
+impl EvictionHarness {
     pub fn work(&mut self) {
         for _ in 0..100_000 {
             self.notices.extend(self.engine.take_notices());

@@ -4,9 +4,9 @@
 //! - See `crates/core/src/admission/tests/` for tables of single rules.
 
 mod affinities;
+mod cases;
 mod nodes;
 mod order;
-mod worlds;
 
 use proptest::test_runner::Config as Runs;
 

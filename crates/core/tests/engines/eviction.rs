@@ -19,10 +19,10 @@ mod repeated_events;
 mod restored;
 mod slow;
 
-use crate::common::World;
+use crate::common::EvictionHarness;
 
-fn one_node() -> World {
-    let mut world = World::new();
-    world.add_node("n1");
-    world
+fn one_node() -> EvictionHarness {
+    let mut harness = EvictionHarness::new();
+    harness.add_node("n1");
+    harness
 }

@@ -8,7 +8,6 @@
 mod search;
 mod steps;
 
-use crate::common::bears;
 use crate::common::cluster::{Cluster, SECOND};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,6 +15,7 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::toleration;
 use taintward_core::time::{Mono, Span};
 
 /// One of the two taints for which time can be on hold.
@@ -24,7 +24,7 @@ const KEY: &str = "node.kubernetes.io/not-ready";
 /// The maximum number of states of one scope.
 const STATES_MAX: usize = 60_000;
 
-/// The same with rejections.
+/// The same with refusals.
 const REJECTED_STATES_MAX: usize = 15_000;
 
 /// The minimum number of states of all scopes.
@@ -32,7 +32,7 @@ const STATES_MIN: usize = 200_000;
 
 const FLIGHTS_MAX: usize = 2;
 
-/// How many requests may be rejected at the same moment: each pauses what asked for it.
+/// How many requests may be refused at the same moment: each pauses what asked for it.
 const REJECTED_AT_ONCE_MAX: u8 = 3;
 
 /// How long after being sent a request can still be committed.
@@ -162,7 +162,7 @@ struct State {
     /// When nodes and pods were last known completely.
     received: Option<(i64, i64)>,
     flights: Vec<Flight>,
-    /// Requests are rejected; and how many at this moment.
+    /// Requests are refused; and how many at this moment.
     rejects: bool,
     rejected: u8,
     left: Budgets,
@@ -178,7 +178,7 @@ impl State {
         let mut cluster = Cluster::new(2 * SECOND + REQUEST_MAX);
         cluster.put_node(0);
         let lingers = left.halves == 0;
-        cluster.put_pod(0, 0, vec![bears(KEY, Some(2))], lingers);
+        cluster.put_pod(0, 0, vec![toleration(KEY, Some(2))], lingers);
         let (nodes, pods) = (VecDeque::new(), VecDeque::new());
         let engine = EvictionEngine::new(EvictionConfig::default());
         let mut state = Self {
@@ -268,7 +268,7 @@ impl State {
                 }
             }
             self.pass(6 * SECOND);
-            // What was rejected for seconds is late by seconds: a pause was at most as long as the rejections (D3).
+            // What was refused for seconds is late by seconds: a pause was at most as long as the refusals (D3).
             let due = self.cluster.due(0).filter(|_| round == 2 && self.left.rejection.is_some());
             assert!(due.is_none_or(|due| due + 12 * SECOND > self.cluster.now), "D3: it still waits");
         }

@@ -1,8 +1,7 @@
 //! Runs an engine for many pods on several nodes in virtual time, with as many requests in flight as the control loop
 //! sends, on an API server that rejects or delays what a test says.
 
-use crate::common::bears;
-use crate::common::script::{at, failed};
+use crate::common::script::{at, failed, tainted_node};
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
@@ -10,6 +9,7 @@ use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, E
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::{pod, toleration};
 
 /// Requests in flight, and retries among them.
 const IN_FLIGHT_MAX: usize = 16;
@@ -63,7 +63,7 @@ pub(super) struct Fleet {
 
 fn fact(node: usize, version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
     let name = NodeName::new(&format!("n{node}"));
-    NodeFact { name, uid: Uid::new(&format!("node-{node}")), ..crate::common::script::node(version, taints) }
+    NodeFact { name, uid: Uid::new(&format!("node-{node}")), ..tainted_node(version, taints) }
 }
 
 impl Fleet {
@@ -90,8 +90,8 @@ impl Fleet {
         for (index, (namespace, seconds)) in pods.iter().enumerate() {
             let (uid, node) = (Uid::new(&format!("p{index}")), NodeName::new(&format!("n{}", index % nodes)));
             let id = PodId::new(uid.clone(), PodName::new(namespace, &format!("p{index}")));
-            let tolerations = [bears("k", Some(*seconds))];
-            let pod = PodFact { id, node, ..crate::common::script::pod("p", 50, &tolerations) };
+            let patient = pod("p").at_version(50).tolerates([toleration("k", Some(*seconds))]);
+            let pod = PodFact { id, node, ..patient };
             fleet.due.insert(uid, 1.0 + *seconds as f64);
             fleet
                 .engine
@@ -115,15 +115,14 @@ impl Fleet {
                 let result = Ok(LiveRead::Found(self.nodes[&node].clone()));
                 EvictionInput::NodeConfirmed { node, sent, result }
             }
-            EvictionEffect::ReadPod { pod, name } => {
-                let tolerations = [bears("k", Some(0))];
+            EvictionEffect::ReadPod { pod: it, name } => {
                 let fact = PodFact {
-                    id: PodId::new(pod.uid.clone(), name),
-                    node: pod.node.clone(),
-                    ..crate::common::script::pod("p", 50, &tolerations)
+                    id: PodId::new(it.uid.clone(), name),
+                    node: it.node.clone(),
+                    ..pod("p").at_version(50).tolerates([toleration("k", Some(0))])
                 };
-                let half_deleted = self.half_deleted.contains(&pod.uid);
-                EvictionInput::PodRead { pod, result: Ok(LiveRead::Found(fact)), half_deleted }
+                let half_deleted = self.half_deleted.contains(&it.uid);
+                EvictionInput::PodRead { pod: it, result: Ok(LiveRead::Found(fact)), half_deleted }
             }
             EvictionEffect::SetDisruptionTarget { pod, .. } => {
                 EvictionInput::Marked { pod, result: Ok(Some(ResourceVersion(60))) }

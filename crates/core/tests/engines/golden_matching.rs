@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use taintward_core::fact::PodLifePhase;
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintStartSource};
+use taintward_core::testkit::{taint_of, toleration_of};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator, TolerationPeriod};
 use taintward_core::toleration_matching::{
@@ -20,21 +21,14 @@ const ROWS: &str = include_str!("../golden/matching.txt");
 /// The longest `tolerationSeconds` whose nanoseconds fit into 64 bits.
 const SECONDS_MAX: i64 = 9_223_372_036;
 
-fn taint(columns: &[String]) -> Taint {
+fn taint_of_columns(columns: &[String]) -> Taint {
     let [key, value, effect] = columns else { panic!("{columns:?}") };
-    let (key, value) = (key.as_str().into(), value.as_str().into());
-    Taint { key, value, effect: TaintEffect::new(effect), time_added: None }
+    taint_of(key, value, effect)
 }
 
-fn toleration(columns: &[String], seconds: Option<i64>) -> Toleration {
+fn toleration_of_columns(columns: &[String], seconds: Option<i64>) -> Toleration {
     let [key, operator, value, effect] = columns else { panic!("{columns:?}") };
-    Toleration {
-        key: key.as_str().into(),
-        operator: TolerationOperator::new(operator),
-        value: value.as_str().into(),
-        effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
-        seconds,
-    }
+    Toleration { seconds, ..toleration_of(key, operator, value, effect) }
 }
 
 fn seconds(text: &str) -> Option<i64> {
@@ -67,11 +61,11 @@ fn bit(bits: &str, at: usize) -> bool {
 /// MATCH-4, MATCH-6: compares every toleration with every taint.
 fn check_matches(name: &str) -> (usize, usize) {
     let taints: Vec<_> =
-        section(ROWS, name).filter(|row| row[0] == "taint").map(|row| taint(&row[1..])).collect();
+        section(ROWS, name).filter(|row| row[0] == "taint").map(|row| taint_of_columns(&row[1..])).collect();
     let (mut compared, mut not_understood) = (0, 0);
     for row in section(ROWS, name).filter(|row| row[0] == "row") {
         let switch = numeric(&row[1]);
-        let toleration = toleration(&row[2..6], None);
+        let toleration = toleration_of_columns(&row[2..6], None);
         for (at, taint) in taints.iter().enumerate() {
             let go = bit(&row[6], at);
             compared += 1;
@@ -119,8 +113,8 @@ impl Lists {
         let mut lists = Self { tolerations: vec![], taints: vec![], nodes: vec![], stays: BTreeMap::new() };
         for row in section(ROWS, "lists") {
             match row[0].as_str() {
-                "toleration" => lists.tolerations.push(toleration(&row[1..5], seconds(&row[5]))),
-                "taint" => lists.taints.push(taint(&row[1..])),
+                "toleration" => lists.tolerations.push(toleration_of_columns(&row[1..5], seconds(&row[5]))),
+                "taint" => lists.taints.push(taint_of_columns(&row[1..])),
                 "node" => lists.nodes.push(numbers(&row[1])),
                 "stay" => {
                     lists.stays.insert(row[1].clone(), row[2].parse().expect("nanoseconds"));
@@ -265,7 +259,7 @@ fn check_timeouts(used: &[&Toleration], nanos: i64) -> usize {
 
 #[test]
 fn te_19_the_shortest_period_is_gos() {
-    let any = |seconds| toleration(&["".into(), "Exists".into(), "".into(), "".into()], seconds);
+    let any = |seconds| Toleration { seconds, ..toleration_of("", "Exists", "", "") };
     let (mut rows, mut overflowing) = (0, 0);
     for row in section(ROWS, "minimum") {
         let used: Vec<_> = row[1].split(' ').map(|text| any(seconds(text))).collect();

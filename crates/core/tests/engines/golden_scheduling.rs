@@ -3,16 +3,14 @@
 
 use crate::rows::section;
 use taintward_core::admission::{DefaultSeconds, default_tolerations};
-use taintward_core::identity::NodeName;
 use taintward_core::quantity::{Quantity, QuantityError};
 use taintward_core::scheduling::{
     ContainerRequests, FilterRejection, Labels, NodeInfo, NodeOperator, NodeRequirement, NodeTerm,
     PodRequests, PodSchedulingSpec, ResourceRequests, Resources, SchedulerPlugin, UnschedulableReason,
     filter, score, why_none,
 };
-use taintward_core::taint::TaintEffect;
-use taintward_core::toleration::daemon_tolerations;
-use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::testkit::{node_info, pod_spec, toleration_of};
+use taintward_core::toleration::{Toleration, daemon_tolerations};
 use taintward_core::toleration_matching::NumericOperators::Off;
 
 const ROWS: &str = include_str!("../golden/scheduling.txt");
@@ -90,29 +88,12 @@ fn load(of: &[(&str, i64)]) -> ResourceRequests {
     ResourceRequests { requested: resources(of), assumed: resources(of) }
 }
 
-fn node(allocatable: &[(&str, i64)]) -> NodeInfo {
-    NodeInfo {
-        name: NodeName::new("n"),
-        labels: Labels::new(),
-        unschedulable: false,
-        taints: vec![],
-        allocatable: resources(allocatable),
-        pods_max: 3,
-        pods: 0,
-        used: ResourceRequests::default(),
-    }
+fn small_node(allocatable: &[(&str, i64)]) -> NodeInfo {
+    NodeInfo { allocatable: resources(allocatable), pods_max: 3, ..node_info("n") }
 }
 
-fn pod(load: ResourceRequests) -> PodSchedulingSpec {
-    PodSchedulingSpec {
-        tolerations: vec![],
-        node_selector: Labels::new(),
-        required: None,
-        preferred: vec![],
-        load,
-        priority: 0,
-        preempts: true,
-    }
+fn requesting(load: ResourceRequests) -> PodSchedulingSpec {
+    PodSchedulingSpec { load, ..pod_spec() }
 }
 
 #[test]
@@ -123,9 +104,9 @@ fn fits_is_gos() {
         let mut wanted = vec![("cpu", cpu), ("memory", memory)];
         wanted.extend((gpu >= 0).then_some(("example.com/gpu", gpu)));
         let used = load(&[("cpu", used_cpu), ("memory", used_memory)]);
-        let candidate = NodeInfo { used, pods, ..node(&[("cpu", 4_000), ("memory", 1_000)]) };
+        let candidate = NodeInfo { used, pods, ..small_node(&[("cpu", 4_000), ("memory", 1_000)]) };
         let go: Vec<&str> = row[7].split(';').filter(|reason| !reason.is_empty()).collect();
-        match filter(&pod(load(&wanted)), &candidate, Off) {
+        match filter(&requesting(load(&wanted)), &candidate, Off) {
             Ok(()) => {
                 fitting += 1;
                 assert!(go.is_empty(), "{row:?}");
@@ -155,8 +136,9 @@ fn balance_is_gos() {
         let [cpu, memory, used_cpu, used_memory, all_cpu, all_memory, go] =
             [1, 2, 3, 4, 5, 6, 7].map(|at| number(&row[at]));
         let used = load(&[("cpu", used_cpu), ("memory", used_memory)]);
-        let candidate = NodeInfo { used, ..node(&[("cpu", all_cpu), ("memory", all_memory)]) };
-        let ours = score(&pod(load(&[("cpu", cpu), ("memory", memory)])), &[&candidate], Off)[0].balance;
+        let candidate = NodeInfo { used, ..small_node(&[("cpu", all_cpu), ("memory", all_memory)]) };
+        let ours =
+            score(&requesting(load(&[("cpu", cpu), ("memory", memory)])), &[&candidate], Off)[0].balance;
         // Go does not score a pod without requests.
         assert_eq!(ours, if cpu == 0 && memory == 0 { 0 } else { go }, "{row:?}");
         compared += 1;
@@ -169,12 +151,8 @@ fn room_is_gos() {
     let mut compared = 0;
     for row in section(ROWS, "room") {
         let candidate =
-            NodeInfo { used: load(&[("cpu", number(&row[1]))]), ..node(&[("cpu", number(&row[2]))]) };
-        assert_eq!(
-            score(&pod(ResourceRequests::default()), &[&candidate], Off)[0].room,
-            number(&row[3]),
-            "{row:?}"
-        );
+            NodeInfo { used: load(&[("cpu", number(&row[1]))]), ..small_node(&[("cpu", number(&row[2]))]) };
+        assert_eq!(score(&pod_spec(), &[&candidate], Off)[0].room, number(&row[3]), "{row:?}");
         compared += 1;
     }
     assert!(compared > 200, "{compared}");
@@ -241,7 +219,7 @@ fn messages_are_gos() {
             }
         };
         let unfit: Vec<FilterRejection> = row[1].split(';').map(reason).map(unfit).collect();
-        assert_eq!(why_none(&pod(ResourceRequests::default()), &unfit), row[2]);
+        assert_eq!(why_none(&pod_spec(), &unfit), row[2]);
         compared += 1;
     }
     assert!(compared > 300, "{compared}");
@@ -252,13 +230,8 @@ fn tolerations(text: &str) -> Vec<Toleration> {
         let [key, operator, value, effect, seconds] = text.split(',').collect::<Vec<_>>()[..] else {
             panic!("{text}")
         };
-        Toleration {
-            key: key.into(),
-            operator: TolerationOperator::new(operator),
-            value: value.into(),
-            effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
-            seconds: (seconds != "-").then(|| number(seconds)),
-        }
+        let seconds = (seconds != "-").then(|| number(seconds));
+        Toleration { seconds, ..toleration_of(key, operator, value, effect) }
     };
     text.split(';').filter(|text| !text.is_empty()).map(one).collect()
 }

@@ -6,6 +6,7 @@ mod disruption;
 mod exhaustive;
 mod fuzz;
 mod gaps;
+mod harness;
 mod input;
 mod judge;
 mod observer;
@@ -14,7 +15,6 @@ mod restarts;
 mod silent_on_purpose;
 mod timeline;
 mod turns;
-mod world;
 
 use taintward_core::node_lifecycle::{NodeLifecycleInput, WatchedKind};
 use taintward_core::object_event::ObjectEvent;

@@ -37,13 +37,13 @@ fn fates(storm: &mut Storm, fates: &[[u8; 2]]) {
     storm.tape = fates.iter().flatten().copied().collect();
 }
 
-fn taint(storm: &mut Storm, stamped: bool) -> i64 {
+fn taint_node(storm: &mut Storm, stamped: bool) -> i64 {
     storm.cluster.taint(0, "k", TaintEffect::NoExecute, stamped);
     storm.settle();
     storm.cluster.now
 }
 
-fn untaint(storm: &mut Storm) {
+fn untaint_node(storm: &mut Storm) {
     storm.cluster.untaint(0, "k");
     storm.settle();
 }

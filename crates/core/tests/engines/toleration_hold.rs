@@ -6,19 +6,19 @@
 
 mod backfill;
 mod engine;
+mod harness;
 mod limits;
 mod original;
 mod reordered;
 mod requests;
 mod script;
 mod unrecorded;
-mod world;
 
 use original::OriginalController;
 use proptest::prelude::*;
-use taintward_core::taint::{TaintEffect, keys};
+use taintward_core::testkit::node_health_tolerations;
 use taintward_core::time::Wall;
-use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration::Toleration;
 use taintward_core::toleration_hold::{
     HoldIntent, HoldOrder, HoldOrigin, HoldRecord, HoldStep, REMAINDER_MIN, ReleaseMode, next_step,
 };
@@ -95,14 +95,7 @@ struct History {
 
 impl History {
     fn new() -> Self {
-        let toleration = |key: &str| Toleration {
-            key: key.into(),
-            operator: TolerationOperator::Exists,
-            value: "".into(),
-            effect: Some(TaintEffect::NoExecute),
-            seconds: Some(OWN),
-        };
-        let tolerations = vec![toleration(keys::NOT_READY), toleration(keys::UNREACHABLE)];
+        let tolerations = node_health_tolerations(Some(OWN), Some(OWN));
         Self {
             now: 0,
             seen: tolerations.clone(),

@@ -3,17 +3,18 @@
 mod texts;
 
 use serde_json::{Value, json};
+use testkit::{ObjectExt as _, pod};
 
 use super::{Canonical, normal, yaml_to_json};
 
-fn pod(spec: Value) -> Value {
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec})
+fn specified(spec: Value) -> Value {
+    pod("p").with("spec", spec)
 }
 
 fn container(fields: Value) -> Value {
     let mut container = json!({"name": "c", "image": "i"});
     container.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-    pod(json!({"containers": [container]}))
+    specified(json!({"containers": [container]}))
 }
 
 fn of_pod(object: Value) -> Value {
@@ -40,7 +41,7 @@ fn zero_values_are_written_where_go_writes_them() {
 
 #[test]
 fn empty_values_go_unless_a_pointer_holds_them() {
-    let spec = of_pod(pod(json!({
+    let spec = of_pod(specified(json!({
         "containers": [{"name": "c", "args": [], "workingDir": "", "stdin": false, "securityContext": {}, "env": null}],
         "nodeSelector": {}, "hostNetwork": false, "terminationGracePeriodSeconds": 0, "automountServiceAccountToken": false,
         "priority": null, "volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "emptyDir": null}],
@@ -56,7 +57,7 @@ fn empty_values_go_unless_a_pointer_holds_them() {
 
 #[test]
 fn null_is_the_zero_value() {
-    let spec = of_pod(pod(json!({
+    let spec = of_pod(specified(json!({
         "containers": [{"name": null, "env": [null], "resources": {"limits": {"cpu": null}},
                         "livenessProbe": {"httpGet": {"port": null}}}],
         "nodeSelector": {"a": null},
@@ -110,7 +111,7 @@ fn kinds_of_their_own_stand_within_lists() {
     let list = normal("v1", "PodList", json!({"items": [item]})).unwrap();
     assert!(list.unknown.is_empty());
     assert_eq!(list.value["items"][0]["kind"], "Pod");
-    let template = pod(json!({"volumes": [{"kind": "x"}], "containers": []}));
+    let template = specified(json!({"volumes": [{"kind": "x"}], "containers": []}));
     assert_eq!(normal("v1", "Pod", template).unwrap().unknown, [r#"unknown field "spec.volumes[0].kind""#]);
 }
 
@@ -149,7 +150,7 @@ fn wrong_types_are_refused_with_their_place() {
             "spec.volumes[0].configMap.name: the number 5 cannot stand where text is expected",
         ),
     ] {
-        assert_eq!(rejected(pod(spec)), message);
+        assert_eq!(rejected(specified(spec)), message);
     }
     assert_eq!(rejected(json!([])), "a list cannot stand where an object is expected");
     assert!(normal("v1", "Nothing", json!({})).is_err());

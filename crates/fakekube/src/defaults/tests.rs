@@ -3,6 +3,7 @@
 use super::{AdmissionDefaults, apply_defaults, carry_over, generation, on_create, on_update};
 use crate::resource::known;
 use serde_json::{Value, json};
+use testkit::{ObjectExt as _, pod};
 
 fn created(group: &str, resource: &str, mut object: Value) -> Value {
     let resource = known(group, resource).get();
@@ -11,13 +12,9 @@ fn created(group: &str, resource: &str, mut object: Value) -> Value {
     object
 }
 
-fn pod(containers: Value) -> Value {
-    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}})
-}
-
 #[test]
 fn a_pod_gets_what_it_did_not_say() {
-    let pod = created("", "pods", pod(json!([{"name": "c", "image": "x"}])));
+    let pod = created("", "pods", pod("p").with("spec.containers", json!([{"name": "c", "image": "x"}])));
     let spec = &pod["spec"];
     assert_eq!(spec["restartPolicy"], "Always");
     assert_eq!(spec["terminationGracePeriodSeconds"], 30);
@@ -31,7 +28,8 @@ fn a_pod_gets_what_it_did_not_say() {
 
 #[test]
 fn the_fields_that_a_pod_sets_stay_unchanged() {
-    let mut own = pod(json!([{"name": "c", "image": "x:1", "imagePullPolicy": "Never"}]));
+    let mut own =
+        pod("p").with("spec.containers", json!([{"name": "c", "image": "x:1", "imagePullPolicy": "Never"}]));
     own["spec"]["restartPolicy"] = json!("Never");
     own["spec"]["terminationGracePeriodSeconds"] = json!(0);
     let bears = json!([{"operator": "Exists"}]);
@@ -46,7 +44,11 @@ fn the_fields_that_a_pod_sets_stay_unchanged() {
 #[test]
 fn quality_of_service_comes_from_resources() {
     let with = |resources: Value| {
-        let pod = created("", "pods", pod(json!([{"name": "c", "image": "x", "resources": resources}])));
+        let pod = created(
+            "",
+            "pods",
+            pod("p").with("spec.containers", json!([{"name": "c", "image": "x", "resources": resources}])),
+        );
         pod["status"]["qosClass"].clone()
     };
     assert_eq!(with(json!({"limits": {"cpu": "1", "memory": "1Gi"}})), "Guaranteed");

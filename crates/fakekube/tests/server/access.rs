@@ -13,12 +13,12 @@ const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 const NAMESPACES: &str = "/api/v1/namespaces";
 
 /// A sandbox with an object that others must not read.
-struct Stage {
+struct ListenerHarness {
     address: SocketAddr,
     server: ApiServer,
 }
 
-impl Stage {
+impl ListenerHarness {
     async fn set() -> Self {
         let server = cluster::with_nodes(1);
         let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}, "data": {"a": "aHVudGVyMg=="}});
@@ -74,61 +74,63 @@ const OWNED: &str = r#"{"apiVersion": "v1", "kind": "Namespace", "metadata": {"n
 
 #[tokio::test]
 async fn a_name_that_was_made_to_lead_here_gets_nothing() {
-    let stage = Stage::set().await;
+    let harness = ListenerHarness::set().await;
     for token in [&[][..], &[ENTRY]] {
         for path in [SECRETS, "/version", "/healthz", "/openapi/v3"] {
             let head = [&["host: rebind.evil.example"], token].concat();
-            stage.rejects(403, "Forbidden", &format!("GET {path}"), &head, "").await;
+            harness.rejects(403, "Forbidden", &format!("GET {path}"), &head, "").await;
         }
     }
-    let (code, response) = stage.send(&format!("GET {SECRETS}"), &["host: HERE", ENTRY], "").await;
+    let (code, response) = harness.send(&format!("GET {SECRETS}"), &["host: HERE", ENTRY], "").await;
     assert!(code == 200 && response.contains("aHVudGVyMg"), "{code} {response}");
 }
 
 #[tokio::test]
 async fn a_page_of_another_site_writes_nothing() {
-    let stage = Stage::set().await;
+    let harness = ListenerHarness::set().await;
     let post = format!("POST {NAMESPACES}");
     let json = "content-type: application/json";
     for from in ["origin: https://evil.example", "origin: null", "sec-fetch-site: cross-site"] {
         for more in [&[][..], &[ENTRY], &[ENTRY, json]] {
             let head = [&["host: HERE", from], more].concat();
-            stage.rejects(403, "Forbidden", &post, &head, OWNED).await;
+            harness.rejects(403, "Forbidden", &post, &head, OWNED).await;
         }
     }
     // What a browser sends without a preflight for a Blob without a type, if it is too old to send Fetch metadata.
-    stage.rejects(401, "Unauthorized", &post, &["host: HERE"], OWNED).await;
-    let (code, response) = stage.send(&post, &["host: HERE", ENTRY, json], OWNED).await;
+    harness.rejects(401, "Unauthorized", &post, &["host: HERE"], OWNED).await;
+    let (code, response) = harness.send(&post, &["host: HERE", ENTRY, json], OWNED).await;
     assert_eq!(code, 201, "{response}");
 }
 
 #[tokio::test]
 async fn a_body_without_a_type_is_json() {
-    let stage = Stage::set().await;
+    let harness = ListenerHarness::set().await;
     let post = format!("POST {NAMESPACES}");
-    let (code, response) = stage.send(&post, &["host: HERE", ENTRY], "kind: Namespace").await;
+    let (code, response) = harness.send(&post, &["host: HERE", ENTRY], "kind: Namespace").await;
     assert_eq!(code, 400, "{response}");
     let delete = "DELETE /api/v1/nodes/n1";
     let preconditions = r#"{"preconditions": {"uid": "another"}}"#;
-    stage.rejects(409, "Conflict", delete, &["host: HERE", ENTRY], preconditions).await;
-    stage.rejects(415, "UnsupportedMediaType", "PATCH /api/v1/nodes/n1", &["host: HERE", ENTRY], "{}").await;
-    let (code, response) = stage.send(delete, &["host: HERE", ENTRY], "{}").await;
+    harness.rejects(409, "Conflict", delete, &["host: HERE", ENTRY], preconditions).await;
+    harness
+        .rejects(415, "UnsupportedMediaType", "PATCH /api/v1/nodes/n1", &["host: HERE", ENTRY], "{}")
+        .await;
+    let (code, response) = harness.send(delete, &["host: HERE", ENTRY], "{}").await;
     assert_eq!(code, 200, "{response}");
-    let (code, response) = stage.send(&post, &["host: HERE", ENTRY], OWNED).await;
+    let (code, response) = harness.send(&post, &["host: HERE", ENTRY], OWNED).await;
     assert_eq!(code, 201, "{response}");
 }
 
 #[tokio::test]
 async fn without_the_kubeconfig_only_public_endpoints_respond() {
-    let stage = Stage::set().await;
+    let harness = ListenerHarness::set().await;
     for offered in [&[][..], &["authorization: Bearer sandbox"], &["authorization: Basic c2FuZGJveDo="]] {
         let head = [&["host: HERE"], offered].concat();
         for line in [&format!("GET {SECRETS}"), "GET /", "GET /metrics", "DELETE /api/v1/nodes/n1"] {
-            stage.rejects(401, "Unauthorized", line, &head, "").await;
+            harness.rejects(401, "Unauthorized", line, &head, "").await;
         }
     }
     for path in ["/healthz", "/livez", "/readyz", "/version"] {
-        let (code, response) = stage.send(&format!("GET {path}"), &["host: localhost"], "").await;
+        let (code, response) = harness.send(&format!("GET {path}"), &["host: localhost"], "").await;
         assert_eq!(code, 200, "{path}: {response}");
     }
 }
@@ -136,21 +138,21 @@ async fn without_the_kubeconfig_only_public_endpoints_respond() {
 /// Programs in pods have tokens of service accounts, and review tokens.
 #[tokio::test]
 async fn tokens_that_are_handed_out_let_in_and_are_recognized() {
-    let stage = Stage::set().await;
+    let harness = ListenerHarness::set().await;
     let on = ResourcePath::object(known("", "serviceaccounts"), "default", "");
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}});
-    let _there_already = stage.server.create(&on, account, &WriteOptions::by("test"));
+    let _there_already = harness.server.create(&on, account, &WriteOptions::by("test"));
     let inside = ["host: HERE", ENTRY, "content-type: application/json"];
     let line = "POST /api/v1/namespaces/default/serviceaccounts/a/token";
-    let (code, response) = stage.send(line, &inside, "{}").await;
+    let (code, response) = harness.send(line, &inside, "{}").await;
     assert_eq!(code, 201, "{response}");
     let token = serde_json::from_str::<Value>(&response).unwrap()["status"]["token"].clone();
     let bearer = format!("authorization: Bearer {}", token.as_str().unwrap());
-    assert_eq!(stage.send("GET /api", &["host: HERE", &bearer], "").await.0, 200);
+    assert_eq!(harness.send("GET /api", &["host: HERE", &bearer], "").await.0, 200);
     for (token, expected) in [(token, json!(true)), (json!("sandbox"), Value::Null)] {
         let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
         let line = "POST /apis/authentication.k8s.io/v1/tokenreviews";
-        let (code, response) = stage.send(line, &inside, &review.to_string()).await;
+        let (code, response) = harness.send(line, &inside, &review.to_string()).await;
         assert_eq!(code, 201, "{response}");
         let response: Value = serde_json::from_str(&response).unwrap();
         assert_eq!(response["status"]["authenticated"], expected, "{response}");

@@ -6,15 +6,16 @@ use taintward_core::admission::pool::{NodeEdits, RecordEdit};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{GUARD_MAX, NodePatch, PoolFact, PoolGuard, PoolGuardWrite};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::taint;
 use taintward_kube::api::ApiClient;
 use taintward_kube::decode::{Decoded, WatchedObject};
+use testkit::{ObjectExt as _, node};
 
 const NODE: &str = "/api/v1/nodes/n1";
 const POOL: &str = "/apis/taintward.io/v1alpha1/dedicatedpools/a";
 
-fn node() -> Value {
-    json!({"kind": "Node", "metadata": {"name": "n1", "uid": "u1", "resourceVersion": "5"}, "spec": {}})
+fn stored_node() -> Value {
+    node("n1").uid("u1").version("5")
 }
 
 fn pool() -> Value {
@@ -36,8 +37,7 @@ fn seen() -> PoolFact {
 
 /// Adds a taint for the pool.
 fn taints(pool: Option<PoolFact>) -> NodePatch {
-    let taint =
-        Taint { key: "k".into(), value: "".into(), effect: TaintEffect::NoSchedule, time_added: None };
+    let taint = taint("k:NoSchedule");
     let record = Some(RecordEdit::Write("a taint:k=:NoSchedule".into()));
     NodePatch { edits: NodeEdits { add_taints: vec![taint], record, ..NodeEdits::default() }, pool }
 }
@@ -46,7 +46,7 @@ fn taints(pool: Option<PoolFact>) -> NodePatch {
 async fn written(intent: NodePatch, found: Reply, patched: Reply) -> (Vec<String>, Result<bool, ApiFailure>) {
     let (mut found, mut patched) = (Some(found), Some(patched));
     let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), seen.path.as_str()) {
-        ("GET", NODE) => Reply::json(200, &node()),
+        ("GET", NODE) => Reply::json(200, &stored_node()),
         ("GET", POOL) => found.take().unwrap(),
         ("PATCH", NODE) => patched.take().unwrap(),
         _ => panic!("{}", seen.line()),
@@ -58,7 +58,7 @@ async fn written(intent: NodePatch, found: Reply, patched: Reply) -> (Vec<String
 
 #[tokio::test(start_paused = true)]
 async fn a_node_is_written_for_an_unchanged_pool() {
-    let ok = || Reply::json(200, &node());
+    let ok = || Reply::json(200, &stored_node());
     let all = [format!("GET {NODE}"), format!("GET {POOL}"), format!("PATCH {NODE}")];
     let (requested, result) = written(taints(Some(seen())), Reply::json(200, &pool()), ok()).await;
     assert_eq!((&requested[..], result), (&all[..], Ok(true)));
@@ -71,7 +71,7 @@ async fn a_node_is_written_for_an_unchanged_pool() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_added_to_a_node_for_a_changed_pool() {
-    let ok = || Reply::json(200, &node());
+    let ok = || Reply::json(200, &stored_node());
     let changed = |place: &str, value: Value| {
         let mut pool = pool();
         let (parent, name) = place.rsplit_once('/').unwrap();
@@ -142,9 +142,9 @@ async fn the_finalizer_is_added_and_removed_for_the_pools_version() {
 async fn all_nodes_are_decoded_or_none() {
     for (odd, is_read) in [(json!(null), true), (json!("text"), false)] {
         let (client, _) = server(move |_: &Seen| {
-            let mut second = node();
+            let mut second = stored_node();
             second["spec"]["taints"] = odd.clone();
-            Reply::json(200, &json!({"kind": "NodeList", "metadata": {}, "items": [node(), second]}))
+            Reply::json(200, &json!({"kind": "NodeList", "metadata": {}, "items": [stored_node(), second]}))
         });
         let listed = ApiClient::new(client, "").list_members().await;
         assert_eq!(

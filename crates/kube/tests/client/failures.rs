@@ -6,7 +6,7 @@ use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, PodName, Uid};
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::{node, taint};
 use taintward_core::time::{Span, Wall};
 use taintward_kube::api::{ApiClient, RateLimiter, RequestTimeouts};
 use taintward_kube::clock::Clock;
@@ -22,18 +22,8 @@ fn uid() -> Uid {
     Uid::new("0d4a1c5e-7b1f-4f0e-9c3d-1234567890ab")
 }
 
-fn node() -> NodeFact {
-    let effect = TaintEffect::NoExecute;
-    let taint = Taint { key: "k".into(), value: "".into(), effect, time_added: None };
-    NodeFact {
-        name: NodeName::new("n1"),
-        uid: uid(),
-        version: None,
-        created: None,
-        taints: vec![taint],
-        taints_changed: None,
-        ready_out_of_service: false,
-    }
+fn tainted_node() -> NodeFact {
+    NodeFact { uid: uid(), ..node("n1").tainted([taint("k")]) }
 }
 
 fn written() -> Reply {
@@ -141,7 +131,7 @@ async fn only_the_servers_own_errors_are_an_overload() {
     let (client, _) = server(late);
     let act = ApiClient::new(client, "x");
     assert!(!act.delete(&web(), &uid(), None).await.unwrap_err().overload);
-    assert!(act.read_node(&node().name).await.unwrap_err().overload);
+    assert!(act.read_node(&tainted_node().name).await.unwrap_err().overload);
     let (client, _) = server(|_| Reply::Silence(Duration::from_secs(60)));
     assert!(ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
     let (client, _) = server(|_| Reply::Reset);
@@ -163,7 +153,7 @@ async fn a_422_is_a_conflict_only_if_a_precondition_failed() {
     let (client, _) = server(|_| Reply::status(422, "Invalid", "the server rejected our request"));
     let act = ApiClient::new(client, "x");
     assert_eq!(
-        act.add_time_added(&node(), 0, NOW).await.unwrap_err().failure,
+        act.add_time_added(&tainted_node(), 0, NOW).await.unwrap_err().failure,
         ApiFailure::Conflict,
         "a test failed"
     );
@@ -174,7 +164,7 @@ async fn a_422_is_a_conflict_only_if_a_precondition_failed() {
     let taint_body = invalid("spec.taints");
     let (client, _) = server(move |_| Reply::json(422, &taint_body));
     assert_eq!(
-        ApiClient::new(client, "x").add_time_added(&node(), 0, NOW).await.unwrap_err().failure,
+        ApiClient::new(client, "x").add_time_added(&tainted_node(), 0, NOW).await.unwrap_err().failure,
         ApiFailure::Rejected
     );
 }

@@ -7,24 +7,14 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::taint_edit::{EditResult, parse};
 use taintward_core::time::Wall;
 use taintward_kube::node_client::{AnnotationEdit, EditableNode, NodeClient, NodeRequestError, PatchOptions};
+use testkit::{ObjectExt as _, node};
 use tokio::time::Instant;
 
 const NODE: &str = "/api/v1/nodes/n1";
 const LIMIT: Duration = Duration::from_secs(30);
 
-fn node(taints: Value, annotations: Value) -> Value {
-    let mut node = json!({
-        "kind": "Node", "apiVersion": "v1",
-        "metadata": { "name": "n1", "uid": "u-1", "resourceVersion": "7" },
-        "spec": { "podCIDR": "10.0.0.0/24" },
-    });
-    if !taints.is_null() {
-        node["spec"]["taints"] = taints;
-    }
-    if !annotations.is_null() {
-        node["metadata"]["annotations"] = annotations;
-    }
-    node
+fn stored_node() -> Value {
+    node("n1").uid("u-1").version("7").with("spec.podCIDR", "10.0.0.0/24")
 }
 
 fn read(node: &Value) -> EditableNode {
@@ -56,7 +46,7 @@ fn listed() -> Value {
 
 #[test]
 fn unnamed_fields_stay_to_the_letter() {
-    let object = node(listed(), Value::Null);
+    let object = stored_node().with("spec.taints", listed());
     let patch = patch(&object, &["c=d:NoExecute", "b-"], &[]).unwrap();
     let after = json!([{ "key": "c", "value": "d", "effect": "NoExecute" }, listed()[0]]);
     let expected = json!([
@@ -73,22 +63,22 @@ fn unnamed_fields_stay_to_the_letter() {
 
 #[test]
 fn an_overwritten_taint_loses_its_time() {
-    let patch = patch(&node(listed(), Value::Null), &["b=w:NoSchedule"], &[]).unwrap();
+    let patch = patch(&stored_node().with("spec.taints", listed()), &["b=w:NoSchedule"], &[]).unwrap();
     assert_eq!(patch[2]["value"], json!([{ "key": "b", "value": "w", "effect": "NoSchedule" }, listed()[0]]));
 }
 
 #[test]
 fn the_last_taint_removes_the_list_and_the_first_adds_it() {
     let only = json!([{ "key": "a", "effect": "NoExecute" }]);
-    let gone = patch(&node(only.clone(), Value::Null), &["a-"], &[]).unwrap();
+    let gone = patch(&stored_node().with("spec.taints", only.clone()), &["a-"], &[]).unwrap();
     assert_eq!(gone[1]["path"], "/spec/taints");
     assert_eq!(gone[2], json!({ "op": "remove", "path": "/spec/taints" }));
     // An absent list cannot be tested: the version is.
     let version = json!({ "op": "test", "path": "/metadata/resourceVersion", "value": "7" });
-    let first = patch(&node(Value::Null, Value::Null), &["a:NoExecute"], &[]).unwrap();
+    let first = patch(&stored_node(), &["a:NoExecute"], &[]).unwrap();
     assert_eq!(first[1], version);
     assert_eq!(first[2], json!({ "op": "add", "path": "/spec/taints", "value": only }));
-    let mut bare = node(Value::Null, Value::Null);
+    let mut bare = stored_node();
     bare.as_object_mut().unwrap().remove("spec");
     let first = patch(&bare, &["a:NoExecute"], &[]).unwrap();
     assert_eq!(first[2], json!({ "op": "add", "path": "/spec", "value": { "taints": only } }));
@@ -97,19 +87,32 @@ fn the_last_taint_removes_the_list_and_the_first_adds_it() {
 #[test]
 fn without_edits_nothing_is_sent() {
     let same = json!([{ "key": "a", "effect": "NoExecute" }]);
-    assert_eq!(patch(&node(same.clone(), Value::Null), &["a:NoExecute"], &[]), None);
+    assert_eq!(patch(&stored_node().with("spec.taints", same.clone()), &["a:NoExecute"], &[]), None);
     assert_eq!(
-        patch(&node(same.clone(), json!({ "x": "1" })), &[], &[note("x", Some("1")), note("y", None)]),
+        patch(
+            &stored_node()
+                .with("spec.taints", same.clone())
+                .with("metadata.annotations", json!({ "x": "1" })),
+            &[],
+            &[note("x", Some("1")), note("y", None)]
+        ),
         None
     );
-    assert!(patch(&node(same, json!({ "x": "1" })), &[], &[note("x", Some("2"))]).is_some());
+    assert!(
+        patch(
+            &stored_node().with("spec.taints", same).with("metadata.annotations", json!({ "x": "1" })),
+            &[],
+            &[note("x", Some("2"))]
+        )
+        .is_some()
+    );
 }
 
 #[test]
 fn annotations_are_written_and_no_other_is_changed() {
     let annotations = json!({ "a/b~c": "old", "other": "stays" });
     let notes = [note("a/b~c", Some("new")), note("d", Some("more")), note("other-that-is-not-there", None)];
-    let object = node(listed(), annotations);
+    let object = stored_node().with("spec.taints", listed()).with("metadata.annotations", annotations);
     let steps = patch(&object, &["a-"], &notes).unwrap();
     assert_eq!(steps[1]["path"], "/spec/taints");
     let rest: Vec<&Value> = steps.as_array().unwrap()[3..].iter().collect();
@@ -129,11 +132,12 @@ fn annotations_are_written_and_no_other_is_changed() {
         json!({ "a/b~c": "new", "d": "more", "other": "stays" })
     );
     // Removing the last one removes the map, as on a server.
-    let only = read(&node(listed(), json!({ "a": "b" })));
+    let only =
+        read(&stored_node().with("spec.taints", listed()).with("metadata.annotations", json!({ "a": "b" })));
     let after = only.after(&applied(&only, &["a-"]), &[], &[note("a", None)]);
     assert_eq!(after["metadata"].get("annotations"), None);
     // Without annotations, another client's first one would be overwritten: so the version is tested.
-    let steps = patch(&node(listed(), Value::Null), &["a-"], &notes).unwrap();
+    let steps = patch(&stored_node().with("spec.taints", listed()), &["a-"], &notes).unwrap();
     assert_eq!(steps[1]["path"], "/metadata/resourceVersion");
     assert_eq!(
         steps[3],
@@ -144,7 +148,7 @@ fn annotations_are_written_and_no_other_is_changed() {
 /// D1's source, for taints of any effect.
 #[test]
 fn the_minimum_age_of_taints_is_read_from_managed_fields() {
-    let mut object = node(json!([{ "key": "a", "effect": "NoSchedule" }]), Value::Null);
+    let mut object = stored_node().with("spec.taints", json!([{ "key": "a", "effect": "NoSchedule" }]));
     assert_eq!(read(&object).taints_changed(), None);
     let entry =
         |time: &str, fields: Value| json!({ "manager": "kubectl-taint", "time": time, "fieldsV1": fields });
@@ -172,7 +176,7 @@ fn an_invalid_node_is_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_are_like_kubectls() {
-    let object = node(listed(), Value::Null);
+    let object = stored_node().with("spec.taints", listed());
     let response = object.clone();
     let (client, log) = server(move |seen| match seen.method {
         http::Method::GET => Reply::json(200, &response),
@@ -211,7 +215,7 @@ async fn requests_are_like_kubectls() {
     );
 }
 
-/// The error made from a server's rejection.
+/// The error made from a server's refusal.
 async fn rejected(code: u16, body: Value) -> NodeRequestError {
     let (client, _) = server(move |_| Reply::json(code, &body));
     NodeClient::new(client, LIMIT).patch("n1", "[]".into(), &PatchOptions::default()).await.unwrap_err()

@@ -12,6 +12,7 @@ use taintward_core::node_lifecycle::{
 use taintward_core::time::Wall;
 use taintward_kube::api::ApiClient;
 use taintward_kube::events::Event;
+use testkit::{ObjectExt as _, node};
 use tokio::time::Instant;
 
 const UID: &str = "0d4a1c5e-7b1f-4f0e-9c3d-1234567890ab";
@@ -39,8 +40,8 @@ fn metadata(version: &str) -> Value {
     json!({ "name": "n1", "uid": UID, "resourceVersion": version, "creationTimestamp": "2026-11-21T10:00:00Z" })
 }
 
-fn node(taints: &Value) -> Value {
-    json!({ "apiVersion": "v1", "kind": "Node", "metadata": metadata("7"), "spec": { "taints": taints } })
+fn stored_node(taints: Value) -> Value {
+    node("n1").with("metadata", metadata("7")).with("spec.taints", taints)
 }
 
 fn written() -> Reply {
@@ -68,7 +69,7 @@ fn arrived(log: &Log) -> Vec<Seen> {
 async fn a_node_and_its_lease_are_read_live_and_at_the_same_time() {
     let (client, log) = server(|seen| match seen.path.as_str() {
         NODE => {
-            let mut node = node(&json!([]));
+            let mut node = stored_node(json!([]));
             node["status"] = json!({ "conditions": [{ "type": "Ready", "status": "Unknown" }] });
             Reply::json(200, &node)
         }
@@ -173,7 +174,7 @@ async fn taints_are_swapped_in_one_patch_that_tests_the_read_state() {
     let (key, effect) = ("node.kubernetes.io/not-ready", "NoExecute");
     let foreign = json!({ "key": "dedicated", "value": "gpu", "effect": "NoSchedule" });
     let old = json!({ "key": key, "value": "x", "effect": effect, "timeAdded": SECOND, "owner": { "new": "field" } });
-    let (act, log) = before(node(&json!([old, foreign, { "key": key, "effect": effect }])));
+    let (act, log) = before(stored_node(json!([old, foreign, { "key": key, "effect": effect }])));
     let (add, remove) = (set(&[ManagedTaint::UnreachableNoExecute]), set(&[ManagedTaint::NotReadyNoExecute]));
     let done = act.write_taints(&node_ref(), Some(ResourceVersion(7)), add, remove, NOW).await;
     assert_eq!(done, Ok(Some(ResourceVersion(43))));
@@ -211,7 +212,7 @@ async fn the_first_taints_are_added_as_a_list() {
         (json!({ "taints": [] }), "/spec/taints/-", taint.clone()),
         (Value::Null, "/spec", json!({ "taints": [taint] })),
     ] {
-        let mut object = node(&json!([]));
+        let mut object = stored_node(json!([]));
         object["spec"] = spec;
         let (act, log) = before(object);
         let add = set(&[ManagedTaint::NotReady]);
@@ -225,7 +226,7 @@ async fn the_first_taints_are_added_as_a_list() {
 #[tokio::test(start_paused = true)]
 async fn without_edits_nothing_is_written() {
     let there = json!([{ "key": "node.kubernetes.io/unschedulable", "value": "x", "effect": "NoSchedule" }]);
-    let (act, log) = before(node(&there));
+    let (act, log) = before(stored_node(there));
     let (add, remove) =
         (set(&[ManagedTaint::Unschedulable]), set(&[ManagedTaint::NotReady, ManagedTaint::Unschedulable]));
     let done = act.write_taints(&node_ref(), None, add, remove, NOW).await;
@@ -273,7 +274,7 @@ async fn existing_conditions_are_set_to_unknown_without_a_read() {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_condition_gets_the_nodes_creation_as_heartbeat() {
-    let (act, log) = before(node(&Value::Null));
+    let (act, log) = before(stored_node(Value::Null));
     let both = [
         (ConditionKind::Ready, ConditionExpiry::Stopped),
         (ConditionKind::DiskPressure, ConditionExpiry::NeverPosted),

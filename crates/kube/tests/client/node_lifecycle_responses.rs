@@ -19,10 +19,10 @@ type Call = fn(ApiClient) -> BoxFuture<'static, Result<(), RequestError>>;
 
 /// Every call, each with changes to make.
 const CALLS: [(&str, Call); 7] = [
-    ("read_health", |act| Box::pin(async move { act.read_health(&node().name).await.map(drop) })),
+    ("read_health", |act| Box::pin(async move { act.read_health(&node_ref().name).await.map(drop) })),
     ("write_taints", |act| {
         Box::pin(async move {
-            act.write_taints(&node(), Some(ResourceVersion(7)), add(), ManagedTaints::NONE, NOW)
+            act.write_taints(&node_ref(), Some(ResourceVersion(7)), add(), ManagedTaints::NONE, NOW)
                 .await
                 .map(drop)
         })
@@ -30,7 +30,7 @@ const CALLS: [(&str, Call); 7] = [
     ("declare", |act| {
         Box::pin(async move {
             act.declare(
-                &node(),
+                &node_ref(),
                 Some(ResourceVersion(7)),
                 &[(ConditionKind::Ready, ConditionExpiry::Stopped)],
                 NOW,
@@ -41,23 +41,25 @@ const CALLS: [(&str, Call); 7] = [
     }),
     ("declare after a read", |act| {
         Box::pin(async move {
-            act.declare(&node(), None, &[(ConditionKind::Ready, ConditionExpiry::NeverPosted)], NOW)
+            act.declare(&node_ref(), None, &[(ConditionKind::Ready, ConditionExpiry::NeverPosted)], NOW)
                 .await
                 .map(drop)
         })
     }),
     ("label", |act| {
-        Box::pin(
-            async move { act.label(&node(), Some(ResourceVersion(7)), Some("linux"), None).await.map(drop) },
-        )
+        Box::pin(async move {
+            act.label(&node_ref(), Some(ResourceVersion(7)), Some("linux"), None).await.map(drop)
+        })
     }),
     ("unready", |act| {
-        Box::pin(async move { act.unready(&PodName::new("shop", "web-0"), &node().uid, NOW).await.map(drop) })
+        Box::pin(
+            async move { act.unready(&PodName::new("shop", "web-0"), &node_ref().uid, NOW).await.map(drop) },
+        )
     }),
     ("check_server", |act| Box::pin(async move { act.check_server().await })),
 ];
 
-fn node() -> NodeRef {
+fn node_ref() -> NodeRef {
     NodeRef { name: NodeName::new("n1"), uid: Uid::new(UID) }
 }
 
@@ -77,7 +79,7 @@ fn is_read(seen: &Seen) -> bool {
     seen.method == http::Method::GET
 }
 
-/// Reads succeed, writes are rejected by `reject`.
+/// Reads succeed, writes are refused by `reject`.
 fn refusing(reject: impl Fn() -> Reply + Send + 'static) -> (ApiClient, Log) {
     let (client, log) =
         server(move |seen| if is_read(seen) { Reply::json(200, &object(UID, "7")) } else { reject() });
@@ -156,14 +158,14 @@ async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
     let calls: [(&str, Call); 2] = [
         ("taints", |act| {
             Box::pin(async move {
-                act.write_taints(&node(), Some(ResourceVersion(7)), add(), add(), NOW).await.map(drop)
+                act.write_taints(&node_ref(), Some(ResourceVersion(7)), add(), add(), NOW).await.map(drop)
             })
         }),
         ("declare", |act| {
             let never = [(ConditionKind::Ready, ConditionExpiry::NeverPosted)];
-            Box::pin(
-                async move { act.declare(&node(), Some(ResourceVersion(7)), &never, NOW).await.map(drop) },
-            )
+            Box::pin(async move {
+                act.declare(&node_ref(), Some(ResourceVersion(7)), &never, NOW).await.map(drop)
+            })
         }),
     ];
     for (uid, version, words) in [
@@ -260,7 +262,7 @@ async fn an_invalid_response_counts_as_no_response() {
         assert!(log.lock().unwrap().iter().all(is_read), "{name}");
     }
     let (act, _) = refusing(foreign);
-    let done = act.write_taints(&node(), None, add(), ManagedTaints::NONE, NOW).await;
+    let done = act.write_taints(&node_ref(), None, add(), ManagedTaints::NONE, NOW).await;
     assert_eq!(done.unwrap_err().failure, ApiFailure::Unavailable, "it is unknown whether it was written");
 }
 
@@ -313,7 +315,7 @@ async fn s5_requests_that_belong_together_share_one_timeout() {
     });
     let (client, log) = server(move |_| Reply::Late(Duration::from_secs(2), slow.clone()));
     let (act, began) = (ApiClient::new(client, "host-1"), Instant::now());
-    let rejection = act.write_taints(&node(), None, add(), ManagedTaints::NONE, NOW).await.unwrap_err();
+    let rejection = act.write_taints(&node_ref(), None, add(), ManagedTaints::NONE, NOW).await.unwrap_err();
     assert_eq!(rejection.failure, ApiFailure::Unavailable, "{rejection}");
     assert_eq!(began.elapsed(), Duration::from_secs(3));
     let seen: Vec<String> = log.lock().unwrap().iter().map(Seen::line).collect();

@@ -6,10 +6,11 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
 use taintward_core::fact::{NodeFact, PodLifePhase};
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::{node, taints};
 use taintward_core::time::Wall;
 use taintward_kube::api::{ApiClient, TimeAddedResult};
 use taintward_kube::events::{Event, EventReporter, Regarding};
+use testkit::{ObjectExt as _, pod};
 
 const UID: &str = "0d4a1c5e-7b1f-4f0e-9c3d-1234567890ab";
 const NOW: Wall = Wall::from_micros(1_800_000_000_123_456);
@@ -23,13 +24,9 @@ fn uid() -> Uid {
     Uid::new(UID)
 }
 
-fn pod(version: &str, conditions: &Value) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": { "namespace": "shop", "name": "web-0", "uid": UID, "resourceVersion": version },
-        "spec": { "nodeName": "n1" },
-        "status": { "phase": "Running", "conditions": conditions },
-    })
+fn stored_pod(version: &str, conditions: Value) -> Value {
+    let pod = pod("web-0").namespace("shop").uid(UID).version(version).on("n1");
+    pod.with("status.phase", "Running").with("status.conditions", conditions)
 }
 
 fn ours() -> Value {
@@ -40,22 +37,8 @@ fn written() -> Reply {
     Reply::json(200, &json!({ "kind": "PartialObjectMetadata", "metadata": { "resourceVersion": "43" } }))
 }
 
-fn node() -> NodeFact {
-    let taint = |key: &str, value: &str, effect| Taint {
-        key: key.into(),
-        value: value.into(),
-        effect,
-        time_added: None,
-    };
-    NodeFact {
-        name: NodeName::new("n1"),
-        uid: uid(),
-        version: Some(ResourceVersion(7)),
-        created: None,
-        taints: vec![taint("a", "b", TaintEffect::NoSchedule), taint("k", "", TaintEffect::NoExecute)],
-        taints_changed: None,
-        ready_out_of_service: false,
-    }
+fn tainted_node() -> NodeFact {
+    NodeFact { uid: uid(), ..node("n1").at_version(7).tainted(taints("a=b:NoSchedule k:NoExecute")) }
 }
 
 fn note() -> Event {
@@ -95,7 +78,7 @@ async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
 
 #[tokio::test(start_paused = true)]
 async fn the_delete_has_its_preconditions_and_no_grace_period() {
-    let (client, log) = server(|_| Reply::json(200, &pod("44", &json!([]))));
+    let (client, log) = server(|_| Reply::json(200, &stored_pod("44", json!([]))));
     let act = ApiClient::new(client, "host-1");
     act.delete(&web(), &uid(), Some(ResourceVersion(43))).await.unwrap();
     act.delete(&web(), &uid(), None).await.unwrap();
@@ -130,14 +113,14 @@ async fn reads_are_live_and_are_decoded() {
                 "spec": { "taints": [{ "key": "k", "effect": "NoExecute", "timeAdded": "2027-01-15T08:00:00Z" }] },
             }),
         ),
-        "/api/v1/namespaces/shop/pods/web-0" => Reply::json(200, &pod("42", &ours())),
+        "/api/v1/namespaces/shop/pods/web-0" => Reply::json(200, &stored_pod("42", ours())),
         "/api/v1/namespaces/shop/pods/new" => {
-            let mut unbound = pod("42", &json!([]));
+            let mut unbound = stored_pod("42", json!([]));
             unbound["spec"] = json!({});
             Reply::json(200, &unbound)
         }
         "/api/v1/namespaces/shop/pods/odd" => {
-            let mut odd = pod("42", &json!([]));
+            let mut odd = stored_pod("42", json!([]));
             odd["spec"]["tolerations"] = json!("none");
             Reply::json(200, &odd)
         }
@@ -178,7 +161,7 @@ async fn an_interrupted_deletion_is_detected() {
         (json!(0), json!("example.com/keep"), false),
     ] {
         for deleted in [true, false] {
-            let mut object = pod("42", &json!([]));
+            let mut object = stored_pod("42", json!([]));
             let meta = &mut object["metadata"];
             (meta["deletionGracePeriodSeconds"], meta["finalizers"]) = (grace.clone(), finalizers.clone());
             if deleted {
@@ -197,17 +180,17 @@ async fn the_stamp_tests_the_node_and_the_whole_taint() {
     let (client, log) = server(|_| written());
     let act = ApiClient::new(client, "host-1");
     assert_eq!(
-        act.add_time_added(&node(), 1, NOW).await,
+        act.add_time_added(&tainted_node(), 1, NOW).await,
         Ok(TimeAddedResult::Done(Some(ResourceVersion(43))))
     );
     assert_eq!(
-        act.add_time_added(&node(), 0, NOW).await,
+        act.add_time_added(&tainted_node(), 0, NOW).await,
         Ok(TimeAddedResult::Done(Some(ResourceVersion(43))))
     );
-    let mut stamped = node();
+    let mut stamped = tainted_node();
     stamped.taints[1].time_added = Some(NOW);
     assert_eq!(act.add_time_added(&stamped, 1, NOW).await, Ok(TimeAddedResult::NotNeeded));
-    assert_eq!(act.add_time_added(&node(), 2, NOW).await, Ok(TimeAddedResult::NotNeeded));
+    assert_eq!(act.add_time_added(&tainted_node(), 2, NOW).await, Ok(TimeAddedResult::NotNeeded));
     let seen = log.lock().unwrap();
     assert_eq!(seen.len(), 2);
     assert_eq!(seen[0].line(), "PATCH /api/v1/nodes/n1");
@@ -229,7 +212,7 @@ fn unmarking(conditions: Value, conflicts: usize) -> impl FnMut(&Seen) -> Reply 
     move |seen| {
         if seen.method == http::Method::GET {
             version += 1;
-            return Reply::json(200, &pod(&version.to_string(), &conditions));
+            return Reply::json(200, &stored_pod(&version.to_string(), conditions.clone()));
         }
         if conflicts_left > 0 {
             conflicts_left -= 1;
@@ -270,7 +253,7 @@ async fn a_condition_of_another_client_is_not_removed() {
         assert_eq!(log.lock().unwrap().len(), 1, "a read and no write");
     }
     let (client, log) = server(|_| {
-        let mut leaving = pod("42", &ours());
+        let mut leaving = stored_pod("42", ours());
         leaving["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
         Reply::json(200, &leaving)
     });

@@ -22,7 +22,7 @@ type Store = Arc<Mutex<Value>>;
 
 /// A taint: managed ones, managed keys with other effects, other keys; with or without value, time, and an unknown
 /// field.
-fn taint() -> impl Strategy<Value = Value> {
+fn any_taint() -> impl Strategy<Value = Value> {
     let own = proptest::sample::select(&ManagedTaint::ALL[..])
         .prop_map(|own| (own.key().to_owned(), own.effect().as_str().to_owned()));
     let other = (
@@ -51,7 +51,7 @@ fn taint() -> impl Strategy<Value = Value> {
 
 fn spec() -> impl Strategy<Value = Value> {
     prop_oneof![
-        8 => vec(taint(), 0..8).prop_map(|taints| json!({ "podCIDR": "10.0.0.0/24", "taints": taints })),
+        8 => vec(any_taint(), 0..8).prop_map(|taints| json!({ "podCIDR": "10.0.0.0/24", "taints": taints })),
         1 => Just(json!({ "taints": null })),
         1 => Just(json!({ "unschedulable": true })),
         1 => Just(Value::Null),

@@ -66,15 +66,17 @@ impl ReconcileContext<'_> {
 mod tests {
     use super::{RUNS_FOR, ends_at};
     use serde_json::{Value, json};
+    use testkit::{ObjectExt as _, pod};
 
-    fn pod(restart: &str, runs: Option<&str>, owner: &str, id: &str) -> Value {
-        json!({
-            "metadata": {"annotations": {RUNS_FOR: runs}, "ownerReferences": [{"kind": owner, "controller": true}]},
-            "spec": {"restartPolicy": restart},
-            "status": {"phase": "Running", "containerStatuses": [{
-                "containerID": id, "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
-            }]},
-        })
+    /// A pod of an owner, with a container that runs.
+    fn running_pod(restart: &str, runs: Option<&str>, owner: &str, id: &str) -> Value {
+        let running = json!({"running": {"startedAt": "2026-01-01T00:00:00Z"}});
+        pod("p")
+            .with("metadata.annotations", json!({RUNS_FOR: runs}))
+            .with("metadata.ownerReferences", json!([{"kind": owner, "controller": true}]))
+            .with("spec.restartPolicy", restart)
+            .with("status.phase", "Running")
+            .with("status.containerStatuses", json!([{"containerID": id, "state": running}]))
     }
 
     #[test]
@@ -89,9 +91,13 @@ mod tests {
             ("Never", Some("1m"), "Job", "containerd://1", None),
         ] {
             let end = end.map(|end| end.parse().unwrap());
-            assert_eq!(ends_at(&pod(restart, runs, owner, id)), end, "{restart} {runs:?} {owner} {id}");
+            assert_eq!(
+                ends_at(&running_pod(restart, runs, owner, id)),
+                end,
+                "{restart} {runs:?} {owner} {id}"
+            );
         }
-        let mut waiting = pod("Never", None, "Job", "sandbox://1");
+        let mut waiting = running_pod("Never", None, "Job", "sandbox://1");
         waiting["status"]["phase"] = json!("Pending");
         assert_eq!(ends_at(&waiting), None);
     }

@@ -11,6 +11,7 @@ use fakekube::store::ListRange;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
+use testkit::{ObjectExt as _, pod};
 
 fn alive(nodes: usize) -> World {
     let start: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
@@ -48,13 +49,13 @@ fn owned_by(kind: &str, name: &str, uid: &str) -> Value {
     json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": true}])
 }
 
-fn pod(name: &str, labels: &Value, owner: &Value) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name, "namespace": "shop", "uid": format!("uid-{name}"), "labels": labels, "ownerReferences": owner},
-        "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}], "tolerations": [{"operator": "Exists"}]},
-        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
-    })
+fn ready_pod(name: &str, labels: &Value, owner: &Value) -> Value {
+    let pod = pod(name).namespace("shop").uid(&format!("uid-{name}")).on("n1");
+    pod.tolerates([json!({"operator": "Exists"})])
+        .with("metadata.labels", labels.clone())
+        .with("metadata.ownerReferences", owner.clone())
+        .with("status.phase", "Running")
+        .with("status.conditions", json!([{"type": "Ready", "status": "True"}]))
 }
 
 /// Workloads from another cluster, whose controllers hash templates differently.
@@ -78,7 +79,7 @@ fn of_another_cluster() -> Vec<u8> {
             },
             "spec": {"replicas": 1, "selector": {"matchLabels": hashed}, "template": template(&hashed)},
         },
-        pod("web-5f8466ff75-abcde", &hashed, &owned_by("ReplicaSet", "web-5f8466ff75", "uid-set")),
+        ready_pod("web-5f8466ff75-abcde", &hashed, &owned_by("ReplicaSet", "web-5f8466ff75", "uid-set")),
         {
             "apiVersion": "apps/v1", "kind": "DaemonSet",
             "metadata": {
@@ -87,7 +88,7 @@ fn of_another_cluster() -> Vec<u8> {
             },
             "spec": {"selector": {"matchLabels": agent}, "template": template(&agent), "updateStrategy": {"type": "RollingUpdate"}},
         },
-        pod("agent-x", &agents, &owned_by("DaemonSet", "agent", "uid-agent")),
+        ready_pod("agent-x", &agents, &owned_by("DaemonSet", "agent", "uid-agent")),
     ]);
     json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string().into_bytes()
 }

@@ -1,7 +1,7 @@
 //! Compares creation: names, unknown fields, malformed bodies, defaults.
 
 use super::cases;
-use super::play::{Play, Request, pod};
+use super::play::{Play, Request, pod_with};
 use super::wire;
 use serde_json::{Value, json};
 
@@ -98,13 +98,13 @@ fn generated_names_dry(play: &mut Play) {
 
 fn a_name_is_needed(play: &mut Play) {
     play.post(play.core("configmaps"), &json!({"metadata": {}})).rejected(422, "Invalid");
-    play.post(play.core("pods"), &pod("", &json!({}))).rejected(422, "Invalid");
+    play.post(play.core("pods"), &pod_with("", &json!({}))).rejected(422, "Invalid");
 }
 
 fn a_name_must_be_one(play: &mut Play) {
     for name in ["Upper", "dot.ted", "under_score", "-dash", "sl/ash", ".."] {
         play.post(play.core("configmaps?dryRun=All"), &config_map(name));
-        play.post(play.core("pods?dryRun=All"), &pod(name, &json!({})));
+        play.post(play.core("pods?dryRun=All"), &pod_with(name, &json!({})));
     }
     play.post(play.core("configmaps"), &config_map("Upper")).rejected(422, "Invalid").contains("RFC 1123");
     let long = "x".repeat(254);
@@ -120,7 +120,7 @@ fn creating_an_existing_object(play: &mut Play) {
 
 fn a_dry_run_leaves_nothing(play: &mut Play) {
     let pods = play.core("pods");
-    let made = play.post(format!("{pods}?dryRun=All"), &pod("web", &json!({}))).is(201);
+    let made = play.post(format!("{pods}?dryRun=All"), &pod_with("web", &json!({}))).is(201);
     made.some("/metadata/uid").lacks("/metadata/resourceVersion");
     play.get(format!("{pods}/web")).rejected(404, "NotFound");
 }
@@ -149,7 +149,7 @@ fn a_namespace_that_is_not_there(play: &mut Play) {
 }
 
 fn strange(name: &str) -> Value {
-    let mut whole = pod(name, &json!({"color": "red"}));
+    let mut whole = pod_with(name, &json!({"color": "red"}));
     whole["spec"]["containers"][0]["size"] = 1.into();
     whole["extra"] = json!({});
     whole
@@ -193,7 +193,7 @@ fn a_field_of_another_type(play: &mut Play) {
         play.post(play.core("configmaps"), &map).rejected(400, "BadRequest");
     }
     let seconds = json!({"terminationGracePeriodSeconds": 1.5});
-    play.post(play.core("pods"), &pod("web", &seconds)).rejected(400, "BadRequest");
+    play.post(play.core("pods"), &pod_with("web", &seconds)).rejected(400, "BadRequest");
 }
 
 fn an_unsupported_content_type(play: &mut Play) {
@@ -295,7 +295,7 @@ fn a_version_is_not_given(play: &mut Play) {
 }
 
 fn a_status_on_creation(play: &mut Play) {
-    let mut web = pod("web", &json!({}));
+    let mut web = pod_with("web", &json!({}));
     web["status"] = json!({"phase": "Running", "podIP": "10.0.0.1"});
     play.post(play.core("pods"), &web).is(201).has("/status/phase", "Pending").lacks("/status/podIP");
     let name = play.named("n");
@@ -355,7 +355,7 @@ fn a_pod_that_can_not_be(play: &mut Play) {
         json!({"priority": 7}),
         json!({"nodeSelector": {"a b": "c"}}),
     ] {
-        let made = play.post(play.core("pods"), &pod("web", &spec));
+        let made = play.post(play.core("pods"), &pod_with("web", &spec));
         assert!(matches!(made.code, 403 | 422), "{}", made.body);
     }
 }

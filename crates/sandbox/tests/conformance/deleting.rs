@@ -167,7 +167,8 @@ fn a_finalizer_holds(play: &mut Play) {
 }
 
 fn a_finalizer_holds_a_pod(play: &mut Play) {
-    let mut web = super::play::pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    let mut web =
+        super::play::pod_with("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     web["metadata"]["finalizers"] = json!(["example.com/hold"]);
     play.given(&play.core("pods"), &web);
     let path = play.core("pods/web");
@@ -278,7 +279,7 @@ fn what_terminates_may_still_change(play: &mut Play) {
     play.delete(&path).is(200);
     play.patch(&path, MERGE, &json!({"metadata": {"labels": {"x": "y"}}})).is(200);
     play.patch(play.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Failed"}})).is(200);
-    play.post(play.core("pods"), &super::play::pod("web", &json!({}))).rejected(409, "AlreadyExists");
+    play.post(play.core("pods"), &super::play::pod_with("web", &json!({}))).rejected(409, "AlreadyExists");
     play.patch(&path, MERGE, &json!({"metadata": {"deletionGracePeriodSeconds": 5}}));
     play.patch(&path, MERGE, &json!({"metadata": {"deletionTimestamp": null}}));
 }

@@ -1,7 +1,7 @@
 //! Compares creation and deletion of namespaces.
 
 use super::cases;
-use super::play::{MERGE, Play, pod};
+use super::play::{MERGE, Play, pod_with};
 use serde_json::json;
 
 cases![
@@ -27,7 +27,7 @@ fn a_namespace_is_made(play: &mut Play) {
 
 /// Creates an object that keeps the namespace from being removed.
 fn hold(play: &mut Play) -> String {
-    let mut web = pod("web", &json!({}));
+    let mut web = pod_with("web", &json!({}));
     web["metadata"]["finalizers"] = json!(["example.com/hold"]);
     play.given(&play.core("pods"), &web);
     format!("/api/v1/namespaces/{}", play.own)

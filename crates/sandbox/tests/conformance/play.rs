@@ -9,6 +9,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
 use std::time::Duration;
+use testkit::{ObjectExt as _, pod};
 use tokio::runtime::{Builder, Runtime};
 
 /// A server on a busy machine responds well within this.
@@ -129,7 +130,7 @@ impl Play {
     #[track_caller]
     pub(crate) fn pod(&mut self, name: &str, spec: &Value) -> Value {
         let path = self.core("pods");
-        self.given(&path, &pod(name, spec))
+        self.given(&path, &pod_with(name, spec))
     }
 
     /// Makes sure that the watch cache, which serves reads at version 0, is up to date, by a list that requires it.
@@ -219,16 +220,10 @@ impl Play {
     }
 }
 
-/// A pod with one container, and no grace period unless its spec has one.
-pub(crate) fn pod(name: &str, spec: &Value) -> Value {
-    let mut whole = json!({
-        "terminationGracePeriodSeconds": 0,
-        "containers": [{"name": "main", "image": "registry.invalid/main"}],
-    });
-    for (field, value) in spec.as_object().into_iter().flatten() {
-        whole[field] = value.clone();
-    }
-    json!({"metadata": {"name": name, "labels": {"app": name}}, "spec": whole})
+/// A pod with these fields in its spec, and no grace period unless one of them is it.
+pub(crate) fn pod_with(name: &str, spec: &Value) -> Value {
+    let pod = pod(name).with("metadata.labels.app", name).with("spec.terminationGracePeriodSeconds", 0);
+    pod.with_all("spec", spec)
 }
 
 /// The response of a target.

@@ -1,7 +1,7 @@
 //! Compares the subresource `scale`.
 
 use super::cases;
-use super::play::{APPLY, JSON_PATCH, MERGE, Play, pod};
+use super::play::{APPLY, JSON_PATCH, MERGE, Play, pod_with};
 use serde_json::{Value, json};
 
 cases![
@@ -17,7 +17,7 @@ cases![
 
 fn deployment(play: &mut Play) -> String {
     let path = play.group("apps/v1", "deployments");
-    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": pod("", &json!({}))["spec"]});
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": pod_with("", &json!({}))["spec"]});
     let selector = json!({"matchLabels": {"a": "b"}});
     let spec = json!({"replicas": 2, "selector": selector, "template": template});
     play.given(&path, &json!({"metadata": {"name": "d"}, "spec": spec}));

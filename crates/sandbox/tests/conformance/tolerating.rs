@@ -1,7 +1,7 @@
 //! Compares the validation of tolerations (VAL-1 to VAL-6).
 
 use super::cases;
-use super::play::{JSON_PATCH, MERGE, Play, pod};
+use super::play::{JSON_PATCH, MERGE, Play, pod_with};
 use serde_json::{Value, json};
 
 cases![
@@ -25,7 +25,7 @@ cases![
 /// Creates a pod with this one toleration.
 fn tolerating(play: &mut Play, toleration: Value) -> super::play::Response {
     let path = play.core("pods?dryRun=All");
-    play.keeping(&["/spec/tolerations"]).post(path, &pod("web", &json!({"tolerations": [toleration]})))
+    play.keeping(&["/spec/tolerations"]).post(path, &pod_with("web", &json!({"tolerations": [toleration]})))
 }
 
 fn val_1_a_key_is_a_label_name(play: &mut Play) {
@@ -99,7 +99,7 @@ fn val_5_twice_is_allowed(play: &mut Play) {
     let one = json!({"key": "k", "operator": "Exists"});
     let spec = json!({"tolerations": [one, one]});
     let path = play.core("pods");
-    play.post(path, &pod("web", &spec)).is(201).has("/spec/tolerations/1", one);
+    play.post(path, &pod_with("web", &spec)).is(201).has("/spec/tolerations/1", one);
 }
 
 fn bearing(play: &mut Play) -> Vec<Value> {
@@ -149,7 +149,7 @@ const SECONDS: [&str; 2] = ["/spec/tolerations/*/key", "/spec/tolerations/*/tole
 
 fn not_ready_and_unreachable_are_added(play: &mut Play) {
     let path = play.core("pods");
-    let made = play.keeping(&SECONDS).post(path, &pod("web", &json!({}))).is(201);
+    let made = play.keeping(&SECONDS).post(path, &pod_with("web", &json!({}))).is(201);
     made.has("/spec/tolerations/0/key", "node.kubernetes.io/not-ready")
         .has("/spec/tolerations/1/key", "node.kubernetes.io/unreachable")
         .has("/spec/tolerations/1/tolerationSeconds", 300);
@@ -159,19 +159,19 @@ fn not_ready_and_unreachable_stay_unchanged(play: &mut Play) {
     let path = play.core("pods");
     let own = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
         "tolerationSeconds": 5});
-    let made = play.keeping(&SECONDS).post(&path, &pod("a", &json!({"tolerations": [own]}))).is(201);
+    let made = play.keeping(&SECONDS).post(&path, &pod_with("a", &json!({"tolerations": [own]}))).is(201);
     made.has("/spec/tolerations/0/tolerationSeconds", 5)
         .some("/spec/tolerations/1")
         .lacks("/spec/tolerations/2");
     let all = json!({"operator": "Exists"});
-    let made = play.keeping(&SECONDS).post(&path, &pod("b", &json!({"tolerations": [all]}))).is(201);
+    let made = play.keeping(&SECONDS).post(&path, &pod_with("b", &json!({"tolerations": [all]}))).is(201);
     made.lacks("/spec/tolerations/1");
     let other = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoSchedule"});
-    play.keeping(&SECONDS).post(&path, &pod("c", &json!({"tolerations": [other]}))).is(201);
+    play.keeping(&SECONDS).post(&path, &pod_with("c", &json!({"tolerations": [other]}))).is(201);
 }
 
 fn templates_are_checked_too(play: &mut Play) {
-    let spec = pod("", &json!({"tolerations": [{"key": "a b", "effect": "Evict"}]}))["spec"].clone();
+    let spec = pod_with("", &json!({"tolerations": [{"key": "a b", "effect": "Evict"}]}))["spec"].clone();
     let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": spec});
     let deployment = json!({"metadata": {"name": "d"},
         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}});

@@ -1,7 +1,7 @@
 //! Compares updates of whole objects.
 
 use super::cases;
-use super::play::{MERGE, Play, Request, pod};
+use super::play::{MERGE, Play, Request, pod_with};
 use serde_json::json;
 
 cases![
@@ -71,7 +71,7 @@ fn an_update_without_version(play: &mut Play) {
 
 fn an_update_of_a_missing_object(play: &mut Play) {
     play.put(play.core("configmaps/c"), &json!({"metadata": {"name": "c"}})).rejected(404, "NotFound");
-    play.put(play.core("pods/p"), &pod("p", &json!({}))).rejected(404, "NotFound");
+    play.put(play.core("pods/p"), &pod_with("p", &json!({}))).rejected(404, "NotFound");
     let map = json!({"metadata": {"name": "c", "resourceVersion": "12"}});
     play.put(play.core("configmaps/c"), &map).rejected(404, "NotFound");
 }
@@ -127,7 +127,8 @@ fn a_pods_image_may_change(play: &mut Play) {
 
 fn a_deployments_selector_stays(play: &mut Play) {
     let path = play.group("apps/v1", "deployments");
-    let template = json!({"metadata": {"labels": {"a": "b", "c": "d"}}, "spec": pod("", &json!({}))["spec"]});
+    let template =
+        json!({"metadata": {"labels": {"a": "b", "c": "d"}}, "spec": pod_with("", &json!({}))["spec"]});
     let mut deployment = json!({"metadata": {"name": "d"},
         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}});
     play.post(&path, &deployment).is(201).has("/spec/replicas", 1).has("/spec/revisionHistoryLimit", 10);
@@ -199,7 +200,7 @@ fn unknown_fields_in_an_update(play: &mut Play) {
 
 fn generations(play: &mut Play) {
     let path = play.group("apps/v1", "deployments");
-    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": pod("", &json!({}))["spec"]});
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": pod_with("", &json!({}))["spec"]});
     let deployment = json!({"metadata": {"name": "d"},
         "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}});
     let mut deployment = play.given(&path, &deployment);

@@ -3,6 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod countdowns;
+mod harness;
 mod node_lifecycle;
-mod stage;
 mod wire;

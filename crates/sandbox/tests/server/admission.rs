@@ -7,12 +7,13 @@ use fakekube::resource::{Subresource, known};
 use serde_json::{Value, json};
 use taintward_sandbox::webhook_plugin::taintward_account;
 use taintward_sandbox::world::{World, WorldSettings};
+use testkit::{ObjectExt as _, pod};
 
-struct Stage {
+struct AdmissionHarness {
     server: ApiServer,
 }
 
-impl Stage {
+impl AdmissionHarness {
     fn with(webhook: bool) -> Self {
         let admission = AdmissionDefaults { service_account: false, ..AdmissionDefaults::default() };
         let world = World::new(&WorldSettings {
@@ -22,16 +23,16 @@ impl Stage {
             webhook,
             ..WorldSettings::default()
         });
-        let stage = Self { server: world.server().clone() };
+        let harness = Self { server: world.server().clone() };
         for (name, team) in [("team-a", "a"), ("team-b", "b")] {
             let metadata = json!({"name": name, "labels": {"team": team}});
-            stage.put("", "namespaces", "", &json!({"metadata": metadata})).unwrap();
+            harness.put("", "namespaces", "", &json!({"metadata": metadata})).unwrap();
         }
         for node in ["n1", "n2", "n3", "n4"] {
-            stage.change_node(node, |node| node["spec"]["taints"] = json!([]));
-            stage.ready(node);
+            harness.change_node(node, |node| node["spec"]["taints"] = json!([]));
+            harness.ready(node);
         }
-        stage
+        harness
     }
 
     fn set() -> Self {
@@ -64,7 +65,7 @@ impl Stage {
     }
 
     fn pod(&self, namespace: &str, name: &str, spec: &Value) -> Result<CreateResult, StatusError> {
-        self.put("", "pods", namespace, &pod(name, spec))
+        self.put("", "pods", namespace, &pod_with(name, spec))
     }
 
     fn pool(&self, name: &str, enforcement: &str) {
@@ -107,12 +108,8 @@ impl Stage {
     }
 }
 
-fn pod(name: &str, spec: &Value) -> Value {
-    let mut whole = json!({"containers": [{"name": "main", "image": "x"}]});
-    for (field, value) in spec.as_object().into_iter().flatten() {
-        whole[field] = value.clone();
-    }
-    json!({"metadata": {"name": name}, "spec": whole})
+fn pod_with(name: &str, spec: &Value) -> Value {
+    pod(name).with_all("spec", spec)
 }
 
 fn smuggled(pool: &str) -> Value {
@@ -129,27 +126,27 @@ const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 #[test]
 fn a_pools_pods_are_given_what_leads_them_there() {
-    let stage = Stage::set();
-    let before = stage.pod("team-a", "before", &json!({})).unwrap().object.value();
+    let harness = AdmissionHarness::set();
+    let before = harness.pod("team-a", "before", &json!({})).unwrap().object.value();
     assert_eq!(before["spec"]["affinity"], Value::Null);
-    stage.pool("a", "Deny");
-    let made = stage.pod("team-a", "mine", &json!({})).unwrap().object.value();
+    harness.pool("a", "Deny");
+    let made = harness.pod("team-a", "mine", &json!({})).unwrap().object.value();
     let terms = &made["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     let wanted =
         json!([{"key": "node-restriction.kubernetes.io/pool.a", "operator": "In", "values": ["true"]}]);
     assert_eq!(terms["nodeSelectorTerms"][0]["matchExpressions"], wanted, "{made}");
     let tolerated = made["spec"]["tolerations"].as_array().unwrap();
     assert!(tolerated.iter().any(|one| one["key"] == "example.com/pool" && one["value"] == "a"), "{made}");
-    let other = stage.pod("team-b", "other", &json!({})).unwrap().object.value();
+    let other = harness.pod("team-b", "other", &json!({})).unwrap().object.value();
     assert_eq!(other["spec"]["affinity"], Value::Null);
     assert!(!other["spec"]["tolerations"].to_string().contains("example.com/pool"));
 }
 
 #[test]
 fn a_pod_with_a_smuggled_toleration_is_rejected_with_a_reason() {
-    let stage = Stage::set();
-    stage.pool("a", "Deny");
-    let failure = stage.pod("team-b", "sly", &smuggled("a")).unwrap_err();
+    let harness = AdmissionHarness::set();
+    harness.pool("a", "Deny");
+    let failure = harness.pod("team-b", "sly", &smuggled("a")).unwrap_err();
     assert_eq!((failure.code, failure.reason, &failure.details), (403, "Forbidden", &None));
     let words = "admission webhook \"pods.validate.taintward.io\" denied the request: ";
     assert!(failure.message.starts_with(words), "{}", failure.message);
@@ -158,91 +155,94 @@ fn a_pod_with_a_smuggled_toleration_is_rejected_with_a_reason() {
         "{}",
         failure.message
     );
-    assert!(stage.pod("team-a", "mine", &smuggled("a")).is_ok());
+    assert!(harness.pod("team-a", "mine", &smuggled("a")).is_ok());
     let dry = WriteOptions { dry_run: true, ..WriteOptions::by("hand") };
-    let rejected = stage.put_by("", "pods", "team-b", &pod("sly", &smuggled("a")), &dry);
+    let rejected = harness.put_by("", "pods", "team-b", &pod_with("sly", &smuggled("a")), &dry);
     assert_eq!(rejected.unwrap_err().code, 403, "a dry run is rejected as well");
     let on = ResourcePath::object(known("", "pods"), "team-b", "sly");
-    assert_eq!(stage.server.read(&on).unwrap_err().code, 404);
+    assert_eq!(harness.server.read(&on).unwrap_err().code, 404);
     // Without a pool, or without the rules, every pod is admitted.
-    assert!(Stage::set().pod("team-b", "sly", &smuggled("a")).is_ok());
-    let plain = Stage::with(false);
+    assert!(AdmissionHarness::set().pod("team-b", "sly", &smuggled("a")).is_ok());
+    let plain = AdmissionHarness::with(false);
     plain.pool("a", "Deny");
     assert!(plain.pod("team-b", "sly", &smuggled("a")).is_ok());
 }
 
 #[test]
 fn a_pool_that_warns_lets_in() {
-    let stage = Stage::set();
-    stage.pool("a", "Warn");
-    let made = stage.pod("team-b", "sly", &smuggled("a")).unwrap();
+    let harness = AdmissionHarness::set();
+    harness.pool("a", "Warn");
+    let made = harness.pod("team-b", "sly", &smuggled("a")).unwrap();
     assert!(made.warnings.iter().any(|message| message.contains("pool")), "{:?}", made.warnings);
-    assert_eq!(stage.pod("team-b", "plain", &json!({})).unwrap().warnings, [""; 0]);
+    assert_eq!(harness.pod("team-b", "plain", &json!({})).unwrap().warnings, [""; 0]);
 }
 
 #[test]
 fn the_user_of_a_directly_created_pod_counts() {
-    let stage = Stage::set();
+    let harness = AdmissionHarness::set();
     let users = json!({"users": ["jane"]});
     let pool = json!({
         "metadata": {"name": "a"},
         "spec": {"taint": {"key": "example.com/pool", "value": "a"}, "nodes": {"names": ["n1"]}, "users": users,
             "enforcement": "Deny"},
     });
-    stage.put("taintward.io", "dedicatedpools", "", &pool).unwrap();
+    harness.put("taintward.io", "dedicatedpools", "", &pool).unwrap();
     let by = |name: &str| {
         let user = RequestUser { name: name.to_owned(), groups: Vec::new() };
         WriteOptions { user, ..WriteOptions::by("hand") }
     };
-    let made =
-        stage.put_by("", "pods", "team-b", &pod("hers", &json!({})), &by("jane")).unwrap().object.value();
+    let made = harness
+        .put_by("", "pods", "team-b", &pod_with("hers", &json!({})), &by("jane"))
+        .unwrap()
+        .object
+        .value();
     assert!(made["spec"]["tolerations"].to_string().contains("example.com/pool"), "{made}");
-    let rejected = stage.put_by("", "pods", "team-b", &pod("his", &smuggled("a")), &by("john"));
+    let rejected = harness.put_by("", "pods", "team-b", &pod_with("his", &smuggled("a")), &by("john"));
     assert_eq!(rejected.unwrap_err().code, 403);
 }
 
 #[test]
 fn default_seconds_follow_policy_and_annotations() {
-    let stage = Stage::set();
-    assert_eq!(seconds_of(&stage.pod("team-a", "p0", &json!({})).unwrap(), NOT_READY), Some(300));
+    let harness = AdmissionHarness::set();
+    assert_eq!(seconds_of(&harness.pod("team-a", "p0", &json!({})).unwrap(), NOT_READY), Some(300));
     let policy = json!({
         "metadata": {"name": "a"},
         "spec": {"namespaceSelector": {"matchLabels": {"team": "a"}}, "notReadySeconds": 30, "bounds": {"most": 60}},
     });
-    stage.put("taintward.io", "taintwardpolicies", "", &policy).unwrap();
-    assert_eq!(seconds_of(&stage.pod("team-a", "p1", &json!({})).unwrap(), NOT_READY), Some(30));
-    assert_eq!(seconds_of(&stage.pod("team-b", "p1", &json!({})).unwrap(), NOT_READY), Some(300));
-    let mut wishful = pod("p2", &json!({}));
+    harness.put("taintward.io", "taintwardpolicies", "", &policy).unwrap();
+    assert_eq!(seconds_of(&harness.pod("team-a", "p1", &json!({})).unwrap(), NOT_READY), Some(30));
+    assert_eq!(seconds_of(&harness.pod("team-b", "p1", &json!({})).unwrap(), NOT_READY), Some(300));
+    let mut wishful = pod_with("p2", &json!({}));
     wishful["metadata"]["annotations"] = json!({"taintward.io/not-ready-seconds": "600"});
-    let made = stage.put("", "pods", "team-a", &wishful).unwrap();
+    let made = harness.put("", "pods", "team-a", &wishful).unwrap();
     assert_eq!(seconds_of(&made, NOT_READY), Some(60), "the bound is kept");
     assert_eq!(made.warnings.len(), 1, "and a warning says so: {:?}", made.warnings);
     let on = ResourcePath::object(known("taintward.io", "taintwardpolicies"), "", "a");
-    stage.server.delete(&on, &Default::default(), &WriteOptions::by("hand")).unwrap();
-    assert_eq!(seconds_of(&stage.pod("team-a", "p3", &json!({})).unwrap(), NOT_READY), Some(300));
+    harness.server.delete(&on, &Default::default(), &WriteOptions::by("hand")).unwrap();
+    assert_eq!(seconds_of(&harness.pod("team-a", "p3", &json!({})).unwrap(), NOT_READY), Some(300));
 }
 
 #[test]
 fn extended_resources_are_tolerated_and_mistakes_get_warnings() {
-    let stage = Stage::set();
+    let harness = AdmissionHarness::set();
     let containers =
         json!([{"name": "main", "image": "x", "resources": {"limits": {"example.com/gpu": "1"}}}]);
-    let made = stage.pod("team-a", "gpu", &json!({"containers": containers})).unwrap().object.value();
+    let made = harness.pod("team-a", "gpu", &json!({"containers": containers})).unwrap().object.value();
     assert!(made["spec"]["tolerations"].to_string().contains("example.com/gpu"), "{made}");
     let misspelt =
         json!([{"key": "node.kubernetes.io/notready", "operator": "Exists", "effect": "NoExecute"}]);
-    let made = stage.pod("team-a", "slip", &json!({"tolerations": misspelt})).unwrap();
+    let made = harness.pod("team-a", "slip", &json!({"tolerations": misspelt})).unwrap();
     assert!(made.warnings.iter().any(|message| message.contains("misspelt-key")), "{:?}", made.warnings);
 }
 
 #[test]
 fn rejected_requests_get_the_warnings_too() {
-    let stage = Stage::set();
-    stage.pool("a", "Deny");
+    let harness = AdmissionHarness::set();
+    harness.pool("a", "Deny");
     let mut sly = smuggled("a");
     let slip = json!({"key": "node.kubernetes.io/notready", "operator": "Exists", "effect": "NoExecute"});
     sly["tolerations"].as_array_mut().unwrap().push(slip);
-    let rejected = stage.pod("team-b", "sly", &sly).unwrap_err();
+    let rejected = harness.pod("team-b", "sly", &sly).unwrap_err();
     assert_eq!(rejected.code, 403);
     assert!(
         rejected.warnings.iter().any(|message| message.contains("misspelt-key")),
@@ -253,65 +253,67 @@ fn rejected_requests_get_the_warnings_too() {
 
 #[test]
 fn a_slip_of_the_hand_does_not_empty_the_cluster() {
-    let stage = Stage::set();
+    let harness = AdmissionHarness::set();
     let hand = WriteOptions::by("hand");
-    assert!(stage.taint("n1", "oops", &hand).is_ok() && stage.taint("n2", "oops", &hand).is_ok());
-    let failure = stage.taint("n3", "oops", &hand).unwrap_err();
+    assert!(harness.taint("n1", "oops", &hand).is_ok() && harness.taint("n2", "oops", &hand).is_ok());
+    let failure = harness.taint("n3", "oops", &hand).unwrap_err();
     assert!(
         failure.code == 403
             && failure.message.starts_with("admission webhook \"nodes.validate.taintward.io\" denied"),
         "{failure:?}"
     );
-    stage.change_node("n3", |node| {
+    harness.change_node("n3", |node| {
         node["metadata"]["annotations"] = json!({"taintward.io/allow-no-execute": "oops"});
     });
-    assert!(stage.taint("n3", "oops", &hand).is_ok(), "the limit can be overridden explicitly");
+    assert!(harness.taint("n3", "oops", &hand).is_ok(), "the limit can be overridden explicitly");
     // Reports of node health in Kubernetes' own taints are trusted.
     let ours = WriteOptions { user: taintward_account(), ..WriteOptions::by("taintward") };
-    assert!(stage.taint("n4", "node.kubernetes.io/unreachable", &ours).is_ok());
-    let plain = Stage::with(false);
+    assert!(harness.taint("n4", "node.kubernetes.io/unreachable", &ours).is_ok());
+    let plain = AdmissionHarness::with(false);
     assert!(["n1", "n2", "n3", "n4"].iter().all(|node| plain.taint(node, "oops", &hand).is_ok()));
 }
 
 #[test]
 fn a_namespaces_own_lists_count() {
-    let stage = Stage::set();
+    let harness = AdmissionHarness::set();
     let list = json!([{"key": "injected", "operator": "Exists"}]).to_string();
     let annotations = json!({"scheduler.alpha.kubernetes.io/defaultTolerations": list});
-    stage
+    harness
         .put("", "namespaces", "", &json!({"metadata": {"name": "c", "annotations": &annotations}}))
         .unwrap();
-    let made = stage.pod("c", "p", &json!({})).unwrap().object.value();
+    let made = harness.pod("c", "p", &json!({})).unwrap().object.value();
     assert!(made["spec"]["tolerations"].to_string().contains("\"injected\""), "{made}");
     // The webhook is not called for the system's own namespace.
     let on = ResourcePath::object(known("", "namespaces"), "", "kube-system");
     let listed = PatchBody::Merge(json!({"metadata": {"annotations": annotations}}));
-    stage.server.patch(&on, &listed, &WriteOptions::by("hand")).unwrap();
-    let made = stage.pod("kube-system", "p", &json!({})).unwrap().object.value();
+    harness.server.patch(&on, &listed, &WriteOptions::by("hand")).unwrap();
+    let made = harness.pod("kube-system", "p", &json!({})).unwrap().object.value();
     assert!(!made["spec"]["tolerations"].to_string().contains("\"injected\""), "{made}");
 }
 
 #[test]
 fn an_old_pod_can_still_be_changed() {
-    let stage = Stage::set();
-    stage.pod("team-b", "old", &smuggled("a")).unwrap();
-    stage.pool("a", "Deny");
+    let harness = AdmissionHarness::set();
+    harness.pod("team-b", "old", &smuggled("a")).unwrap();
+    harness.pool("a", "Deny");
     let on = ResourcePath::object(known("", "pods"), "team-b", "old");
     let label = PatchBody::Merge(json!({"metadata": {"labels": {"x": "y"}}}));
-    assert!(stage.server.patch(&on, &label, &WriteOptions::by("hand")).is_ok());
+    assert!(harness.server.patch(&on, &label, &WriteOptions::by("hand")).is_ok());
     let status = PatchBody::Merge(json!({"status": {"phase": "Running"}}));
-    assert!(stage.server.patch(&on.part(Subresource::Status), &status, &WriteOptions::by("kubelet")).is_ok());
+    assert!(
+        harness.server.patch(&on.part(Subresource::Status), &status, &WriteOptions::by("kubelet")).is_ok()
+    );
 }
 
 #[test]
 fn the_cache_survives_a_compacted_history() {
-    let stage = Stage::set();
-    stage.pod("team-a", "first", &json!({})).unwrap();
-    stage.pool("a", "Deny");
-    stage.server.store().compact();
-    assert_eq!(stage.pod("team-b", "sly", &smuggled("a")).unwrap_err().code, 403);
+    let harness = AdmissionHarness::set();
+    harness.pod("team-a", "first", &json!({})).unwrap();
+    harness.pool("a", "Deny");
+    harness.server.store().compact();
+    assert_eq!(harness.pod("team-b", "sly", &smuggled("a")).unwrap_err().code, 403);
     let on = ResourcePath::object(known("taintward.io", "dedicatedpools"), "", "a");
-    stage.server.delete(&on, &Default::default(), &WriteOptions::by("hand")).unwrap();
-    stage.server.store().compact();
-    assert!(stage.pod("team-b", "sly", &smuggled("a")).is_ok());
+    harness.server.delete(&on, &Default::default(), &WriteOptions::by("hand")).unwrap();
+    harness.server.store().compact();
+    assert!(harness.pod("team-b", "sly", &smuggled("a")).is_ok());
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use taintward_admission::review::ReviewPhase;
 use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
 use taintward_core::admission::pool::{DedicatedPool, PoolEnforcement, PoolUsers};
+use testkit::{ObjectExt as _, pod};
 
 /// jane is the requester of all reviews, and may not use the second pool.
 fn rules_of_jane() -> RuleReviewer {
@@ -19,12 +20,12 @@ fn rules_of_jane() -> RuleReviewer {
     RuleReviewer::new(all_rules(), UntilReady::Allow, around)
 }
 
-fn pod(annotations: Value) -> Value {
-    json!({"metadata": {"annotations": annotations}, "spec": {"containers": [{"name": "c"}]}})
+fn annotated_pod(annotations: Value) -> Value {
+    pod("web").with("metadata.annotations", annotations)
 }
 
 fn annotations(own: Value, rules: &RuleReviewer) -> Value {
-    created("shop", &pod(own), rules)["metadata"]["annotations"].clone()
+    created("shop", &annotated_pod(own), rules)["metadata"]["annotations"].clone()
 }
 
 #[test]
@@ -52,7 +53,7 @@ fn for_other_users_nothing_is_written_and_their_claim_is_removed() {
 /// The webhook judges the final pod, with whatever other webhooks have added to it.
 #[test]
 fn a_claim_of_another_webhook_is_refused() {
-    let claimed = pod(json!({"taintward.io/made-for": "uid-of-his"}));
+    let claimed = annotated_pod(json!({"taintward.io/made-for": "uid-of-his"}));
     let reported = |operation: &str, old: Option<&Value>| {
         let question = question(operation, "shop", &claimed, old);
         response(ReviewPhase::Validate, &question, &rules_of_jane())
@@ -60,5 +61,5 @@ fn a_claim_of_another_webhook_is_refused() {
     let unreviewed = reported("CREATE", None);
     assert_eq!((&unreviewed["allowed"], &unreviewed["status"]["code"]), (&json!(false), &json!(403)));
     assert_eq!(reported("UPDATE", Some(&claimed))["allowed"], true, "it existed before");
-    assert_eq!(reported("UPDATE", Some(&pod(json!({}))))["allowed"], false);
+    assert_eq!(reported("UPDATE", Some(&annotated_pod(json!({}))))["allowed"], false);
 }

@@ -13,7 +13,7 @@ fn shown(name: &str, taints: Value, annotations: Value) -> Value {
     })
 }
 
-fn taint(name: &str, dry_run: bool, rules: &RuleReviewer) -> Value {
+fn review_taint(name: &str, dry_run: bool, rules: &RuleReviewer) -> Value {
     taint_allowed(name, dry_run, &Value::Null, rules)
 }
 
@@ -47,10 +47,10 @@ fn a_command_for_all_nodes_at_the_same_time_is_guarded() {
     // allowed.
     let allowed: Vec<bool> = ["n1", "n2", "n3", "ml-node"]
         .iter()
-        .map(|node| taint(node, false, &rules)["allowed"] == true)
+        .map(|node| review_taint(node, false, &rules)["allowed"] == true)
         .collect();
     assert_eq!(allowed, [true, true, false, false]);
-    let message = taint("n3", false, &rules)["status"]["message"].as_str().unwrap().to_owned();
+    let message = review_taint("n3", false, &rules)["status"]["message"].as_str().unwrap().to_owned();
     assert!(
         message.contains(r#"kubectl annotate node n3 taintward.io/allow-no-execute="maintenance""#),
         "{message}"
@@ -63,35 +63,35 @@ fn a_command_for_all_nodes_at_the_same_time_is_guarded() {
 fn a_dry_run_taints_nothing_and_counts_for_nothing() {
     let rules = rules();
     for _ in 0..9 {
-        assert_eq!(taint("n1", true, &rules)["allowed"], json!(true));
-        assert_eq!(taint("n2", true, &rules)["allowed"], json!(true));
+        assert_eq!(review_taint("n1", true, &rules)["allowed"], json!(true));
+        assert_eq!(review_taint("n2", true, &rules)["allowed"], json!(true));
     }
-    assert_eq!(taint("n3", true, &rules)["allowed"], json!(true));
+    assert_eq!(review_taint("n3", true, &rules)["allowed"], json!(true));
 }
 
 #[test]
 fn an_allowed_change_counts_once_after_it_is_observed() {
     let around = around();
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
-    assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
-    around.nodes(CacheUpdate::Upsert(node("n1", true, &[("maintenance", "", TaintEffect::NoExecute)])));
-    assert_eq!(taint("n2", false, &rules)["allowed"], json!(true), "two of four");
-    assert_eq!(taint("n3", false, &rules)["allowed"], json!(false));
+    assert_eq!(review_taint("n1", false, &rules)["allowed"], json!(true));
+    around.nodes(CacheUpdate::Upsert(cached_node("n1", true, "maintenance:NoExecute")));
+    assert_eq!(review_taint("n2", false, &rules)["allowed"], json!(true), "two of four");
+    assert_eq!(review_taint("n3", false, &rules)["allowed"], json!(false));
     // One of them was never made, as the watch shows; and one is reverted.
     around.nodes(CacheUpdate::Delete("n2".into()));
-    around.nodes(CacheUpdate::Upsert(node("n2", true, &[])));
-    around.nodes(CacheUpdate::Upsert(node("n1", true, &[])));
-    assert_eq!(taint("n3", false, &rules)["allowed"], json!(true));
+    around.nodes(CacheUpdate::Upsert(cached_node("n2", true, "")));
+    around.nodes(CacheUpdate::Upsert(cached_node("n1", true, "")));
+    assert_eq!(review_taint("n3", false, &rules)["allowed"], json!(true));
 }
 
 #[test]
 fn unknown_nodes_are_not_refused() {
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, Default::default());
     for node in ["n1", "n2", "n3"] {
-        assert_eq!(taint(node, false, &rules)["allowed"], json!(true));
+        assert_eq!(review_taint(node, false, &rules)["allowed"], json!(true));
     }
     let rules = RuleReviewer::new(all_rules(), UntilReady::Reject, Default::default());
-    assert_eq!(taint("n1", false, &rules)["status"]["code"], json!(503));
+    assert_eq!(review_taint("n1", false, &rules)["status"]["code"], json!(503));
 }
 
 #[test]
@@ -101,12 +101,12 @@ fn forged_reviews_do_not_block_administrators() {
     for node in ["n1", "n2", "n3", "ml-node"].repeat(5) {
         taint_from(RequestOrigin::Unverified, node, false, &Value::Null, &rules);
     }
-    assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
+    assert_eq!(review_taint("n1", false, &rules)["allowed"], json!(true));
     // What the watch delivers counts, whichever client changed it.
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
-    let tainted = |name| node(name, true, &[("maintenance", "", TaintEffect::NoExecute)]);
+    let tainted = |name| cached_node(name, true, "maintenance:NoExecute");
     around.nodes(CacheUpdate::Replace(
-        ["n1", "n2"].map(tainted).into_iter().chain([node("n3", true, &[])]).collect(),
+        ["n1", "n2"].map(tainted).into_iter().chain([cached_node("n3", true, "")]).collect(),
     ));
     assert_eq!(
         taint_from(RequestOrigin::Unverified, "n3", false, &Value::Null, &rules)["allowed"],
@@ -132,11 +132,7 @@ fn a_pools_taint_added_by_hand_counts_like_any_other() {
         question["request"]["resource"] = json!({"group": "", "version": "v1", "resource": "nodes"});
         let allowed = response(ReviewPhase::Validate, &question, &rules)["allowed"] == true;
         if allowed {
-            around.nodes(CacheUpdate::Upsert(node(
-                name,
-                true,
-                &[("dedicated", "ml", TaintEffect::NoExecute)],
-            )));
+            around.nodes(CacheUpdate::Upsert(cached_node(name, true, "dedicated=ml:NoExecute")));
         }
         allowed
     };

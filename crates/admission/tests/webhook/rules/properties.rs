@@ -13,8 +13,8 @@ use taintward_core::admission::request::{
 };
 use taintward_core::admission::review::{Mutation, mutate};
 use taintward_core::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
-use taintward_core::taint::TaintEffect;
-use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::testkit::toleration_of;
+use taintward_core::toleration::Toleration;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
@@ -28,7 +28,7 @@ fn key() -> impl Strategy<Value = String> {
     ]
 }
 
-fn toleration() -> impl Strategy<Value = Value> {
+fn any_toleration() -> impl Strategy<Value = Value> {
     let operator = prop_oneof![Just(None), Just(Some("Exists")), Just(Some("Equal")), Just(Some("Odd"))];
     let effect = prop_oneof![Just(None), Just(Some("NoExecute")), Just(Some("NoSchedule"))];
     let value = prop_oneof![Just(None), Just(Some("ml")), Just(Some("db"))];
@@ -80,7 +80,7 @@ fn affinity() -> impl Strategy<Value = Option<Value>> {
 
 prop_compose! {
     fn a_pod()(
-        tolerations in prop::option::of(prop::collection::vec(toleration(), 0..5)),
+        tolerations in prop::option::of(prop::collection::vec(any_toleration(), 0..5)),
         affinity in affinity(),
         resources in prop::collection::btree_map("cpu|memory|nvidia.com/gpu|example.com/x", "0|1|100m", 0..3),
         node in prop::option::weighted(0.2, Just("ml-node")),
@@ -138,12 +138,11 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn read_tolerations(pod: &Value) -> Vec<Toleration> {
-    let one = |one: &Value| Toleration {
-        key: text(&one["key"]).into(),
-        operator: TolerationOperator::new(text(&one["operator"])),
-        value: text(&one["value"]).into(),
-        effect: one["effect"].as_str().map(TaintEffect::new),
-        seconds: one["tolerationSeconds"].as_i64(),
+    let one = |one: &Value| {
+        let [key, operator, value, effect] =
+            ["key", "operator", "value", "effect"].map(|field| text(&one[field]));
+        let seconds = one["tolerationSeconds"].as_i64();
+        Toleration { seconds, ..toleration_of(key, operator, value, effect) }
     };
     list(&pod["spec"]["tolerations"]).map(one).collect()
 }

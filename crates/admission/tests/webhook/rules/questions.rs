@@ -5,10 +5,7 @@ use serde_json::{Value, json};
 use taintward_admission::review::Outcome;
 use taintward_admission::review::{ReviewPhase, RuleEffect, RuleOutcome};
 use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};
-
-fn pod() -> Value {
-    json!({"spec": {"containers": []}})
-}
+use testkit::pod;
 
 #[test]
 fn ad_5_other_objects_are_invalid() {
@@ -30,7 +27,7 @@ fn ad_5_other_objects_are_invalid() {
             "expected a Pod of v1, got Binding of v1",
         ),
     ] {
-        let mut question = question("CREATE", "shop", &pod(), None);
+        let mut question = question("CREATE", "shop", &pod("web"), None);
         question["request"]["kind"] = kind;
         question["request"]["resource"] = resource;
         for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
@@ -51,7 +48,7 @@ fn subresources_and_deletions_are_allowed_unchanged() {
         ("DELETE", ""),
         ("CONNECT", "exec"),
     ] {
-        let mut question = question(operation, "shop", &pod(), Some(&pod()));
+        let mut question = question(operation, "shop", &pod("web"), Some(&pod("web")));
         question["request"]["subResource"] = json!(subresource);
         for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
             let judged = requested(phase, &question, &rules).unwrap();
@@ -73,7 +70,8 @@ fn a_review_without_an_object_is_invalid() {
 #[test]
 fn before_any_facts_objects_are_allowed_and_counted() {
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, Default::default());
-    let judged = requested(ReviewPhase::Mutate, &question("CREATE", "shop", &pod(), None), &rules).unwrap();
+    let judged =
+        requested(ReviewPhase::Mutate, &question("CREATE", "shop", &pod("web"), None), &rules).unwrap();
     assert_eq!(judged.outcome, Outcome::Allowed);
     for rule in ["default-tolerations", "dedicated-pools", "toleration-restriction"] {
         assert!(
@@ -89,7 +87,7 @@ fn before_any_facts_objects_are_allowed_and_counted() {
 fn ad_12_or_refused_if_configured() {
     let around = std::sync::Arc::new(taintward_admission::rules::ClusterCache::default());
     let rules = RuleReviewer::new(all_rules(), UntilReady::Reject, around.clone());
-    let early = response(ReviewPhase::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
+    let early = response(ReviewPhase::Mutate, &question("CREATE", "shop", &pod("web"), None), &rules);
     assert_eq!((&early["allowed"], &early["status"]["code"]), (&json!(false), &json!(503)));
     let message = early["status"]["message"].as_str().unwrap();
     assert!(message.starts_with("not yet ready to handle request"), "{message}");
@@ -98,10 +96,10 @@ fn ad_12_or_refused_if_configured() {
     around.pools(CacheUpdate::Replace(vec![]));
     around.nodes(CacheUpdate::Replace(vec![]));
     assert!(rules.missing().is_empty());
-    let later = response(ReviewPhase::Mutate, &question("CREATE", "shop", &pod(), None), &rules);
+    let later = response(ReviewPhase::Mutate, &question("CREATE", "shop", &pod("web"), None), &rules);
     assert_eq!(later["allowed"], json!(true));
-    // A namespace newer than the watch's state is not rejected.
-    let young = response(ReviewPhase::Mutate, &question("CREATE", "young", &pod(), None), &rules);
+    // A namespace newer than the watch's state is not refused.
+    let young = response(ReviewPhase::Mutate, &question("CREATE", "young", &pod("web"), None), &rules);
     assert_eq!(young["allowed"], json!(true));
 }
 
@@ -115,13 +113,13 @@ fn an_invalid_or_conflicting_pool_does_not_apply() {
     around.pools(CacheUpdate::Upsert(pool("ml", PoolEnforcement::Off)));
     around.pools(CacheUpdate::Upsert(twin));
     let rules = RuleReviewer::new(all_rules(), UntilReady::Allow, around.clone());
-    let mut smuggler = pod();
+    let mut smuggler = pod("web");
     smuggler["spec"]["tolerations"] = json!([{"key": "dedicated", "value": "ml"}]);
     let message = |rules: &RuleReviewer| {
         response(ReviewPhase::Validate, &question("CREATE", "shop", &smuggler, None), rules)
     };
     let first = message(&rules);
-    // One of the two is older, by its creation time; the other is rejected and does not apply.
+    // One of the two is older, by its creation time; the other is refused and does not apply.
     around.pools(CacheUpdate::Delete("ml".into()));
     let alone = message(&rules);
     assert_eq!(alone["allowed"], json!(false));

@@ -21,7 +21,7 @@ fn of_node(mut question: Value) -> Value {
     question
 }
 
-fn judged_response(phase: ReviewPhase, question: &str, rules: &RuleReviewer) -> (Value, Outcome) {
+fn response_budget(phase: ReviewPhase, question: &str, rules: &RuleReviewer) -> (Value, Outcome) {
     let judged = judge(phase, question.as_bytes(), rules).unwrap();
     let response: Value = serde_json::from_slice(&judged.body).unwrap();
     (response["response"].clone(), judged.outcome)
@@ -58,7 +58,7 @@ fn fields_that_are_not_read_may_be_of_any_depth() {
         question["request"]["options"] = json!("HERE");
     }
     let around = around();
-    let tainted = |name| node(name, true, &[("k", "", taintward_core::taint::TaintEffect::NoExecute)]);
+    let tainted = |name| cached_node(name, true, "k:NoExecute");
     around.nodes(CacheUpdate::Upsert(tainted("n1")));
     around.nodes(CacheUpdate::Upsert(tainted("n2")));
     let strict = RuleReviewer::new(all_rules(), UntilReady::Allow, around);
@@ -66,11 +66,11 @@ fn fields_that_are_not_read_may_be_of_any_depth() {
     for question in &questions {
         for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
             for rules in [&rules, &strict] {
-                let expected = judged_response(phase, &question.to_string(), rules);
+                let expected = response_budget(phase, &question.to_string(), rules);
                 patched += usize::from(expected.1 == Outcome::Patched);
                 denied += usize::from(expected.1 == Outcome::Denied);
                 for text in DEPTHS.into_iter().flat_map(|depth| deep(question, depth)) {
-                    assert_eq!(judged_response(phase, &text, rules), expected, "{question}");
+                    assert_eq!(response_budget(phase, &text, rules), expected, "{question}");
                 }
             }
         }
@@ -101,7 +101,7 @@ fn an_object_that_cannot_be_judged_is_refused_with_a_reason_while_a_pool_denies(
     let rules = rules();
     for (pod, part) in odd() {
         let text = question("CREATE", "shop", &pod, None).to_string();
-        let (response, outcome) = judged_response(ReviewPhase::Validate, &text, &rules);
+        let (response, outcome) = response_budget(ReviewPhase::Validate, &text, &rules);
         assert_eq!(
             (&response["allowed"], &response["status"]["code"]),
             (&json!(false), &json!(403)),
@@ -110,15 +110,15 @@ fn an_object_that_cannot_be_judged_is_refused_with_a_reason_while_a_pool_denies(
         assert_eq!((&response["uid"], outcome), (&json!("u"), Outcome::Unjudged));
         let message = response["status"]["message"].as_str().unwrap();
         assert!(message.contains(part) && message.contains("`enforcement: Deny`"), "{pod}: {message}");
-        let (response, outcome) = judged_response(ReviewPhase::Mutate, &text, &rules);
+        let (response, outcome) = response_budget(ReviewPhase::Mutate, &text, &rules);
         assert_eq!((response, outcome), (json!({"uid": "u", "allowed": true}), Outcome::Unjudged), "{pod}");
     }
-    let (response, outcome) = judged_response(ReviewPhase::Validate, &too_much(), &rules);
+    let (response, outcome) = response_budget(ReviewPhase::Validate, &too_much(), &rules);
     assert_eq!((&response["allowed"], outcome), (&json!(false), Outcome::Unjudged));
     let message = response["status"]["message"].as_str().unwrap();
     assert!(message.contains("more than 2097152 bytes or 32768 values"), "{message}");
     assert_eq!(
-        judged_response(ReviewPhase::Mutate, &too_much(), &rules).0,
+        response_budget(ReviewPhase::Mutate, &too_much(), &rules).0,
         json!({"uid": "u", "allowed": true})
     );
 }
@@ -138,9 +138,9 @@ fn without_a_denying_pool_it_is_allowed_and_before_pools_are_known_it_is_not() {
         .map(|(pod, _)| question("CREATE", "shop", &pod, None).to_string())
         .chain([too_much()])
     {
-        assert_eq!(judged_response(ReviewPhase::Validate, &text, &lenient).0["allowed"], json!(true));
-        assert_eq!(judged_response(ReviewPhase::Validate, &text, &early).0["allowed"], json!(false));
-        assert_eq!(judged_response(ReviewPhase::Validate, &text, &others).0["allowed"], json!(true));
+        assert_eq!(response_budget(ReviewPhase::Validate, &text, &lenient).0["allowed"], json!(true));
+        assert_eq!(response_budget(ReviewPhase::Validate, &text, &early).0["allowed"], json!(false));
+        assert_eq!(response_budget(ReviewPhase::Validate, &text, &others).0["allowed"], json!(true));
     }
 }
 
@@ -153,7 +153,7 @@ fn only_created_or_updated_pods_and_nodes_are_refused() {
     {
         let mut question = question(operation, "shop", &huge, Some(&huge));
         question["request"]["subResource"] = json!(subresource);
-        let (response, outcome) = judged_response(ReviewPhase::Validate, &question.to_string(), &rules);
+        let (response, outcome) = response_budget(ReviewPhase::Validate, &question.to_string(), &rules);
         assert_eq!(
             (&response["allowed"], outcome),
             (&json!(true), Outcome::Unjudged),
@@ -161,13 +161,13 @@ fn only_created_or_updated_pods_and_nodes_are_refused() {
         );
     }
     let node = of_node(question("UPDATE", "", &json!({"spec": {"taints": [7]}}), Some(&json!({}))));
-    let (response, _) = judged_response(ReviewPhase::Validate, &node.to_string(), &rules);
+    let (response, _) = response_budget(ReviewPhase::Validate, &node.to_string(), &rules);
     assert!(response["status"]["message"].as_str().unwrap().contains("while the brake is on"), "{response}");
     let mut settings = all_rules();
     settings.guard = None;
     let unbraked = RuleReviewer::new(settings, UntilReady::Allow, around());
     assert_eq!(
-        judged_response(ReviewPhase::Validate, &node.to_string(), &unbraked).0["allowed"],
+        response_budget(ReviewPhase::Validate, &node.to_string(), &unbraked).0["allowed"],
         json!(true)
     );
 }

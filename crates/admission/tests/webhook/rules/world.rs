@@ -15,7 +15,7 @@ use taintward_core::admission::pool::{
 };
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::admission::review::{LintAdvice, ReviewSettings};
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::taints;
 
 /// Every rule.
 pub(crate) fn all_rules() -> ReviewSettings {
@@ -51,16 +51,9 @@ pub(crate) fn pool(team: &str, enforcement: PoolEnforcement) -> DedicatedPool {
     }
 }
 
-pub(crate) fn node(name: &str, ready: bool, taints: &[(&str, &str, TaintEffect)]) -> CachedNode {
-    let taint = |(key, value, effect): &(&str, &str, TaintEffect)| Taint {
-        key: (*key).into(),
-        value: (*value).into(),
-        effect: effect.clone(),
-        time_added: None,
-    };
-    let node =
-        PoolNode { name: name.into(), taints: taints.iter().map(taint).collect(), ..PoolNode::default() };
-    CachedNode { node, ready }
+/// A node with taints, separated by spaces.
+pub(crate) fn cached_node(name: &str, ready: bool, own: &str) -> CachedNode {
+    CachedNode { node: PoolNode { name: name.into(), taints: taints(own), ..PoolNode::default() }, ready }
 }
 
 /// `shop` has no pool; `ml` belongs to the team of the pool `ml`, whose node is `ml-node`; `db` has another; `slow` has
@@ -95,11 +88,11 @@ pub(crate) fn around() -> Arc<ClusterCache> {
     around.namespaces(CacheUpdate::Replace(namespaces()));
     around.policies(CacheUpdate::Replace(policies()));
     around.pools(CacheUpdate::Replace(pools()));
-    let mut of_pool = node("ml-node", true, &[("dedicated", "ml", TaintEffect::NoSchedule)]);
+    let mut of_pool = cached_node("ml-node", true, "dedicated=ml:NoSchedule");
     of_pool.node.labels = [("dedicated".into(), "ml".into())].into();
     of_pool.node.record = Some("ml taint:dedicated=ml:NoSchedule label:dedicated=ml".into());
     assert_eq!(RECORD, "taintward.io/pool");
-    let others = ["n1", "n2", "n3"].map(|name| node(name, true, &[]));
+    let others = ["n1", "n2", "n3"].map(|name| cached_node(name, true, ""));
     around.nodes(CacheUpdate::Replace(others.into_iter().chain([of_pool]).collect()));
     around
 }

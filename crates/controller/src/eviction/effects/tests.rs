@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::effect_executor::EffectExecutor;
-use crate::eviction::tests::metrics;
+use crate::eviction::tests::{decoded, due_pod, metrics, tainted_node};
 use crate::metrics::Controller;
 use crate::settings::WriteMode;
 use crate::write_permission::WritePermission;
@@ -15,11 +15,9 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine};
-use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::{NodeName, PodRef, ResourceVersion, Uid};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Wall};
-use taintward_kube::decode::{Decoded, WatchedObject as _};
 
 /// The server's timeout of a request, in seconds.
 fn timeout_of(request: &Request<Body>) -> f64 {
@@ -112,42 +110,27 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
                 }
                 *seen.lock().unwrap() = Some((now(), now() - *read_at.lock().unwrap()));
             }
-            let (kind, spec) = match request.uri().path() {
-                "/api/v1/nodes/n" => ("Node", r#"{"taints":[{"key":"k","effect":"NoExecute"}]}"#),
-                _ => ("Pod", r#"{"nodeName":"n"}"#),
+            let object = match request.uri().path() {
+                "/api/v1/nodes/n1" => {
+                    *read_at.lock().unwrap() = now();
+                    tainted_node()
+                }
+                _ => due_pod(),
             };
-            if kind == "Node" {
-                *read_at.lock().unwrap() = now();
-            }
-            let meta = r#"{"name":"n","namespace":"default","uid":"u","resourceVersion":"7"}"#;
-            let object = format!(r#"{{"kind":"{kind}","metadata":{meta},"spec":{spec}}}"#);
             let response = Response::builder().header("content-type", "application/json");
-            Ok::<_, Infallible>(response.body(Body::from(object.into_bytes())).unwrap())
+            Ok::<_, Infallible>(response.body(Body::from(object.to_string().into_bytes())).unwrap())
         }
     });
     let config = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
     let (mut engine, api) =
         (EvictionEngine::new(config), ApiClient::new(Client::new(server, "default"), "test"));
-    let fact = |kind: &str| {
-        let json = match kind {
-            "Node" => {
-                r#"{"metadata":{"name":"n","uid":"u","resourceVersion":"7"},"spec":{"taints":[{"key":"k","effect":"NoExecute"}]}}"#
-            }
-            _ => {
-                r#"{"metadata":{"name":"n","namespace":"default","uid":"u","resourceVersion":"7"},"spec":{"nodeName":"n"}}"#
-            }
-        };
-        json.as_bytes()
-    };
-    let Decoded::Object(node) = NodeFact::from_json(fact("Node")) else { panic!("a node") };
-    let Decoded::Object(pod) = PodFact::from_json(fact("Pod")) else { panic!("a pod") };
     for input in [
         EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
         EvictionInput::Nodes(ObjectEvent::ListCompleted),
         EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
         EvictionInput::Pods(ObjectEvent::ListCompleted),
-        EvictionInput::Pods(ObjectEvent::Applied { fact: pod, listed: false }),
-        EvictionInput::Nodes(ObjectEvent::Applied { fact: node, listed: false }),
+        EvictionInput::Pods(ObjectEvent::Applied { fact: decoded(&due_pod()), listed: false }),
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: decoded(&tainted_node()), listed: false }),
     ] {
         engine.handle(input, clock.now());
     }

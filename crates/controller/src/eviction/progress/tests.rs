@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::control_loop::{ControlLoop, LoopHealth};
-use crate::eviction::tests::{context, controller_with, leading, node, pod};
+use crate::eviction::tests::{context, controller_with, decoded, due_pod, leading, tainted_node};
 use crate::eviction::watch_queues;
 use crate::shutdown::{Shutdown, ShutdownRequest};
 use crate::write_permission::WritePermission;
@@ -32,10 +32,9 @@ enum Mood {
     Denies,
 }
 
-const TAINT: &str = r#"{"key":"k","effect":"NoExecute"}"#;
 const LEASE: Span = Span::from_secs(3_600);
 
-struct Stage {
+struct EvictionHarness {
     mood: Arc<Mutex<Mood>>,
     check: Box<dyn Fn() -> Result<(), String>>,
     lead: watch::Sender<Leadership>,
@@ -44,7 +43,7 @@ struct Stage {
     _loop: tokio::task::JoinHandle<()>,
 }
 
-impl Stage {
+impl EvictionHarness {
     /// A pod is due from the start.
     async fn new(mood: Mood, is_leader: bool) -> Self {
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
@@ -69,8 +68,8 @@ impl Stage {
         let running = tokio::spawn(async move {
             // The watches stay open.
             let _open = (nodes_out.clone(), pods_out.clone());
-            nodes_out.send(listed(node(TAINT))).await.unwrap();
-            pods_out.send(listed(pod(0, ""))).await.unwrap();
+            nodes_out.send(listed(decoded(&tainted_node()))).await.unwrap();
+            pods_out.send(listed(decoded(&due_pod()))).await.unwrap();
             control_loop.run(queues, stopping).await;
         });
         let check = Box::new(check(stalled, clock.clone()));
@@ -91,7 +90,7 @@ fn listed<F>(fact: F) -> Vec<ObjectEvent<F>> {
 }
 
 async fn response(mood: Mood, request: Request<Body>) -> Response<Body> {
-    let is_node = request.uri().path() == "/api/v1/nodes/n";
+    let is_node = request.uri().path() == "/api/v1/nodes/n1";
     let rejected = match mood {
         Mood::Silent => std::future::pending().await,
         Mood::Forbids => true,
@@ -103,11 +102,11 @@ async fn response(mood: Mood, request: Request<Body>) -> Response<Body> {
         Mood::Slow(_) | Mood::Well => false,
     };
     let (code, body) = match (rejected, is_node) {
-        (true, _) => (403, r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"no such right"}"#.to_owned()),
-        (false, true) => {
-            (200, format!(r#"{{"kind":"Node","metadata":{{"name":"n","uid":"n","resourceVersion":"7"}},"spec":{{"taints":[{TAINT}]}}}}"#))
+        (true, _) => {
+            (403, r#"{"kind":"Status","code":403,"reason":"Forbidden","message":"no such right"}"#.to_owned())
         }
-        (false, false) => (200, r#"{"kind":"Pod","metadata":{"name":"p0","namespace":"shop","uid":"u0","resourceVersion":"8"},"spec":{"nodeName":"n"}}"#.to_owned()),
+        (false, true) => (200, tainted_node().to_string()),
+        (false, false) => (200, due_pod().to_string()),
     };
     let response = Response::builder().status(code).header("content-type", "application/json");
     response.body(Body::from(body.into_bytes())).unwrap()
@@ -122,14 +121,14 @@ async fn the_check_fails_while_nothing_succeeds_for_due_pods() {
         (Mood::Slow(Duration::from_secs(8)), ""),
     ];
     for (mood, why) in moods {
-        let stage = Stage::new(mood, true).await;
-        assert_eq!(stage.after(9.0).await, Ok(()), "{mood:?}");
-        let error = stage.after(2.5).await.unwrap_err();
+        let harness = EvictionHarness::new(mood, true).await;
+        assert_eq!(harness.after(9.0).await, Ok(()), "{mood:?}");
+        let error = harness.after(2.5).await.unwrap_err();
         assert!(error.starts_with("no read or write for a due pod has succeeded for 1"), "{mood:?}: {error}");
         assert!(error.contains(why), "{mood:?}: {error}");
-        assert!(stage.after(600.0).await.is_err(), "{mood:?}");
-        *stage.mood.lock().unwrap() = Mood::Well;
-        assert_eq!(stage.after(60.0).await, Ok(()), "{mood:?}");
+        assert!(harness.after(600.0).await.is_err(), "{mood:?}");
+        *harness.mood.lock().unwrap() = Mood::Well;
+        assert_eq!(harness.after(60.0).await, Ok(()), "{mood:?}");
     }
 }
 
@@ -142,9 +141,9 @@ async fn a_process_that_reads_successfully_or_is_not_the_leader_is_ready() {
         (Mood::Forbids, false),
         (Mood::Silent, false),
     ] {
-        let stage = Stage::new(mood, is_leader).await;
+        let harness = EvictionHarness::new(mood, is_leader).await;
         for second in 0..120 {
-            assert_eq!(stage.after(1.0).await, Ok(()), "{mood:?}, leader: {is_leader}, second {second}");
+            assert_eq!(harness.after(1.0).await, Ok(()), "{mood:?}, leader: {is_leader}, second {second}");
         }
     }
 }
@@ -152,8 +151,8 @@ async fn a_process_that_reads_successfully_or_is_not_the_leader_is_ready() {
 /// Another process acts now, and reports its own state.
 #[tokio::test(start_paused = true)]
 async fn a_process_that_no_longer_leads_is_ready_again() {
-    let stage = Stage::new(Mood::Forbids, true).await;
-    assert!(stage.after(15.0).await.is_err());
-    stage.lead.send_replace(leading(&stage.clock, None));
-    assert_eq!(stage.after(2.0).await, Ok(()));
+    let harness = EvictionHarness::new(Mood::Forbids, true).await;
+    assert!(harness.after(15.0).await.is_err());
+    harness.lead.send_replace(leading(&harness.clock, None));
+    assert_eq!(harness.after(2.0).await, Ok(()));
 }

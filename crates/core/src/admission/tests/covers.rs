@@ -3,7 +3,8 @@
 use crate::admission::pod_toleration_restriction::merge;
 use crate::admission::toleration_coverage::{TolerationCoverage, is_superset};
 use crate::taint::TaintEffect;
-use crate::toleration::{Toleration, TolerationOperator};
+use crate::testkit::toleration_of;
+use crate::toleration::Toleration;
 use alloc::format;
 use alloc::vec::Vec;
 use proptest::collection::vec as vec_of;
@@ -24,7 +25,7 @@ fn merged_by_hand(all: &[Toleration]) -> Vec<Toleration> {
     kept
 }
 
-fn toleration() -> impl Strategy<Value = Toleration> {
+fn any_toleration() -> impl Strategy<Value = Toleration> {
     let operator = select(alloc::vec!["", "Equal", "Exists", "Exists", "Lt", "Like"]);
     let effect = option::of(select(alloc::vec!["NoExecute", "NoExecute", "NoSchedule", "Odd"]));
     (
@@ -35,11 +36,8 @@ fn toleration() -> impl Strategy<Value = Toleration> {
         option::of(-1..3_i64),
     )
         .prop_map(|(key, operator, value, effect, seconds)| Toleration {
-            key: key.into(),
-            operator: TolerationOperator::new(operator),
-            value: value.into(),
-            effect: effect.map(TaintEffect::new),
             seconds,
+            ..toleration_of(key, operator, value, effect.unwrap_or(""))
         })
 }
 
@@ -47,7 +45,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn ad_10_equals_comparing_all_pairs(first in vec_of(toleration(), 0..14), second in vec_of(toleration(), 0..6)) {
+    fn ad_10_equals_comparing_all_pairs(first in vec_of(any_toleration(), 0..14), second in vec_of(any_toleration(), 0..6)) {
         prop_assert_eq!(merge(&first, &second), merged_by_hand(&[&first[..], &second[..]].concat()));
     }
 }
@@ -63,14 +61,8 @@ fn ad_10_hostile_lists_do_not_cost_quadratic_time() {
         |make: &dyn Fn(i64) -> (i64, &'static str, Option<TaintEffect>, Option<i64>)| -> Vec<Toleration> {
             let one = |number| {
                 let (value, operator, effect, seconds) = make(number);
-                let value = format!("v{value}").into();
-                Toleration {
-                    key: "k".into(),
-                    operator: TolerationOperator::new(operator),
-                    value,
-                    effect,
-                    seconds,
-                }
+                let value = format!("v{value}");
+                Toleration { effect, seconds, ..toleration_of("k", operator, &value, "") }
             };
             (0..MANY).map(one).collect()
         };

@@ -1,6 +1,6 @@
 //! Tests which pods on the nodes of a pool are evicted, named or ignored.
 
-use super::{labels, node, pool};
+use super::{labels, pool, pool_node};
 use crate::admission::pool::*;
 use crate::admission::request::PodIdentity;
 use crate::fact::PodOwnerKind;
@@ -49,9 +49,9 @@ fn reported(
         leaving: pod.leaving,
     });
     let residents: Vec<PodOnNode<'_>> = residents.collect();
-    let mut taken = node("n1", "pool=a dedicated=a", "dedicated=a:NoSchedule");
+    let mut taken = pool_node("n1", "pool=a dedicated=a", "dedicated=a:NoSchedule");
     taken.record = Some("a taint:dedicated=a:NoSchedule label:dedicated=a".into());
-    let free = node("free", "", "");
+    let free = pool_node("free", "", "");
     let holds = validity != PoolValidity::Rejected && !pool.leaving;
     for one in residents.iter().filter(|one| one.node == "n1" && holds) {
         let all = status(
@@ -102,7 +102,7 @@ fn only_certainly_unauthorized_pods_are_evicted() {
         let pool = DedicatedPool { enforcement, ..pool("a", 1) };
         let reported = reported(&pool, PoolValidity::Applied, &everybody(), &exemptions);
         assert_eq!(reported.evicted, [], "{enforcement:?}");
-        // A pod of unknown membership counts as unauthorized only where such pods are rejected.
+        // A pod of unknown membership counts as unauthorized only where such pods are refused.
         let expected = if enforcement == PoolEnforcement::Deny { 4 } else { 3 };
         assert_eq!((reported.violations, reported.unknown), (expected, 1), "{enforcement:?}");
     }

@@ -1,21 +1,11 @@
 //! Tests which NoExecute taints the guard rejects.
 
-use super::{requester, taint};
+use super::requester;
 use crate::admission::no_execute_guard::*;
 use crate::admission::request::Requester;
-use crate::taint::Taint;
+use crate::testkit::taints;
 use alloc::string::String;
 use alloc::vec;
-use alloc::vec::Vec;
-
-fn taints(text: &str) -> Vec<Taint> {
-    let one = |text: &str| {
-        let (rest, effect) = text.split_once(':').unwrap();
-        let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
-        taint(key, value, effect)
-    };
-    text.split_whitespace().map(one).collect()
-}
 
 const WELL: FleetHealth = FleetHealth { total: 10, healthy: 10, tainted: 0, recently_admitted: 0 };
 

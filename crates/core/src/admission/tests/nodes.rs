@@ -1,10 +1,11 @@
 //! Tests how pools change nodes, step by step.
 
-use super::{labels, node, pool, taint};
+use super::{labels, pool, pool_node};
 use crate::admission::pool::*;
 use crate::admission::request::PodIdentity;
 use crate::fact::PodOwnerKind;
 use crate::identity::{NodeName, PodId, PodName, Uid};
+use crate::testkit::taint;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -44,10 +45,10 @@ fn leaving(pool: &DedicatedPool) -> DedicatedPool {
 #[test]
 fn a_node_joins_and_leaves() {
     let a = pool("a", 1);
-    let plain = node("n", "pool=a", "mine:NoSchedule");
+    let plain = pool_node("n", "pool=a", "mine:NoSchedule");
     let mut one = plain.clone();
     assert_eq!(settle(core::slice::from_ref(&a), &mut one).pool, Some(0));
-    assert_eq!(one.taints, [taint("mine", "", "NoSchedule"), taint("dedicated", "a", "NoSchedule")]);
+    assert_eq!(one.taints, [taint("mine:NoSchedule"), taint("dedicated=a:NoSchedule")]);
     assert_eq!(one.labels, labels("pool=a dedicated=a"));
     assert_eq!(one.record.as_deref(), Some("a taint:dedicated=a:NoSchedule label:dedicated=a"));
     // It no longer matches the selector.
@@ -64,12 +65,12 @@ fn a_node_joins_and_leaves() {
 fn marks_that_existed_before_the_pool_belong_to_it() {
     let a = pool("a", 1);
     for before in ["dedicated=a:NoSchedule", ""] {
-        let mut one = node("n", "pool=a dedicated=a zone=z", before);
-        one.taints.push(taint("dedicated", "other", "NoExecute"));
+        let mut one = pool_node("n", "pool=a dedicated=a zone=z", before);
+        one.taints.push(taint("dedicated=other:NoExecute"));
         assert_eq!(settle(core::slice::from_ref(&a), &mut one).pool, Some(0));
         assert_eq!(one.record.as_deref(), Some("a taint:dedicated=a:NoSchedule label:dedicated=a"));
         settle(&[leaving(&a)], &mut one);
-        assert_eq!(one, node("n", "pool=a zone=z", "dedicated=other:NoExecute"));
+        assert_eq!(one, pool_node("n", "pool=a zone=z", "dedicated=other:NoExecute"));
     }
 }
 
@@ -92,25 +93,26 @@ fn a_node_that_no_pool_wants_loses_the_marks_of_known_pools_whatever_its_record_
         .into_iter()
         .flat_map(|pools| records.map(|record| (pools.clone(), record)))
     {
-        let mut left = PoolNode { record: record.map(Into::into), ..node("n", "dedicated=a zone=z", own) };
+        let mut left =
+            PoolNode { record: record.map(Into::into), ..pool_node("n", "dedicated=a zone=z", own) };
         assert_eq!(settle(&pools, &mut left).pool, None);
-        assert_eq!(left, node("n", "zone=z", "mine:NoSchedule"), "{record:?}");
+        assert_eq!(left, pool_node("n", "zone=z", "mine:NoSchedule"), "{record:?}");
     }
     // Other values are not the pools' own, and a node that another pool wants keeps a taint of another client.
-    let mut other = node("n", "dedicated=x", "dedicated=x:NoSchedule");
+    let mut other = pool_node("n", "dedicated=x", "dedicated=x:NoSchedule");
     settle(&[a.clone(), b.clone()], &mut other);
-    assert_eq!(other, node("n", "dedicated=x", "dedicated=x:NoSchedule"));
+    assert_eq!(other, pool_node("n", "dedicated=x", "dedicated=x:NoSchedule"));
     let c = DedicatedPool { taint: PoolTaint { key: "c".into(), ..PoolTaint::default() }, ..b };
-    let mut wanted = node("n", "pool=b", "dedicated=a:NoSchedule");
+    let mut wanted = pool_node("n", "pool=b", "dedicated=a:NoSchedule");
     assert_eq!(settle(&[a, c], &mut wanted).pool, Some(1));
-    assert_eq!(wanted.taints, [taint("dedicated", "a", "NoSchedule"), taint("c", "", "NoSchedule")]);
+    assert_eq!(wanted.taints, [taint("dedicated=a:NoSchedule"), taint("c:NoSchedule")]);
 }
 
 /// A record without marks, written while the node is a member, does not make its marks another client's.
 #[test]
 fn a_forged_record_of_a_member_is_written_again_with_all_marks() {
     let a = pool("a", 1);
-    let mut one = node("n", "pool=a", "");
+    let mut one = pool_node("n", "pool=a", "");
     settle(core::slice::from_ref(&a), &mut one);
     let before = one.clone();
     for forged in ["{}", "", "a", "a label:dedicated=a", "ghost taint:dedicated=a:NoSchedule"] {
@@ -123,48 +125,48 @@ fn a_forged_record_of_a_member_is_written_again_with_all_marks() {
 #[test]
 fn a_removed_mark_is_restored_and_an_overwritten_one_is_a_conflict() {
     let a = pool("a", 1);
-    let mut one = node("n", "pool=a", "");
+    let mut one = pool_node("n", "pool=a", "");
     settle(core::slice::from_ref(&a), &mut one);
     one.taints.clear();
     settle(core::slice::from_ref(&a), &mut one);
-    assert_eq!(one.taints, [taint("dedicated", "a", "NoSchedule")]);
+    assert_eq!(one.taints, [taint("dedicated=a:NoSchedule")]);
     one.taints[0].value = "theirs".into();
     let outcome = settle(core::slice::from_ref(&a), &mut one);
     let message = outcome.conflict.expect("another client changed the taint").message;
     assert!(message.contains("dedicated=theirs:NoSchedule") && message.contains("node n"), "{message}");
-    assert_eq!(one, node("n", "pool=a", "dedicated=theirs:NoSchedule"));
+    assert_eq!(one, pool_node("n", "pool=a", "dedicated=theirs:NoSchedule"));
     settle(&[leaving(&a)], &mut one);
-    assert_eq!(one, node("n", "pool=a", "dedicated=theirs:NoSchedule"));
+    assert_eq!(one, pool_node("n", "pool=a", "dedicated=theirs:NoSchedule"));
     // A label with another value is a conflict, too.
-    let mut labelled = node("n", "pool=a dedicated=b", "");
+    let mut labelled = pool_node("n", "pool=a dedicated=b", "");
     assert!(settle(core::slice::from_ref(&a), &mut labelled).conflict.is_some());
-    assert_eq!(labelled, node("n", "pool=a dedicated=b", ""));
+    assert_eq!(labelled, pool_node("n", "pool=a dedicated=b", ""));
 }
 
 #[test]
 fn a_label_that_attracts_pods_to_a_node_outside_the_pool_is_removed() {
     let a = DedicatedPool { label: None, ..pool("a", 1) };
     let own = "node-restriction.kubernetes.io/pool.a";
-    let stray = |text: &str, taints: &str| node("n", &alloc::format!("{text} {own}=true"), taints);
+    let stray = |text: &str, taints: &str| pool_node("n", &alloc::format!("{text} {own}=true"), taints);
     let mut one = stray("pool=b", "");
     assert_eq!(settle(core::slice::from_ref(&a), &mut one).pool, None);
     assert_eq!(one.labels, labels("pool=b"));
     // Another value attracts no pods.
-    let mut other = node("n", &alloc::format!("{own}=false"), "");
+    let mut other = pool_node("n", &alloc::format!("{own}=false"), "");
     settle(core::slice::from_ref(&a), &mut other);
     assert!(other.labels.contains_key(own));
     // On the pool's own node it stays.
     let mut member = stray("pool=a", "");
     assert_eq!(settle(core::slice::from_ref(&a), &mut member).pool, Some(0));
     assert!(member.labels.contains_key(own));
-    // A pool that is rejected removes nothing.
+    // A pool that is refused removes nothing.
     let rejected =
         reconcile(core::slice::from_ref(&a), &[PoolValidity::Rejected], &stray("", ""), RecordTrust::Pools);
     assert!(rejected.edits.is_empty());
     // A label that selects nodes may be why a node belongs to another pool.
     let by_label =
         DedicatedPool { label: Some(PoolLabel { key: "pool".into(), value: "b".into() }), ..pool("c", 2) };
-    let mut selected = node("n", "pool=b", "");
+    let mut selected = pool_node("n", "pool=b", "");
     settle(&[a, by_label], &mut selected);
     assert_eq!(selected.labels, labels("pool=b"));
 }
@@ -172,7 +174,7 @@ fn a_label_that_attracts_pods_to_a_node_outside_the_pool_is_removed() {
 #[test]
 fn a_changed_pool_and_a_changed_owner() {
     let a = pool("a", 1);
-    let mut one = node("n", "pool=a", "");
+    let mut one = pool_node("n", "pool=a", "");
     settle(core::slice::from_ref(&a), &mut one);
     let mut changed = a.clone();
     changed.taint.value = "new".into();
@@ -181,28 +183,28 @@ fn a_changed_pool_and_a_changed_owner() {
     settle(core::slice::from_ref(&changed), &mut one);
     assert_eq!(
         (&one.taints[..], &one.labels),
-        (&[taint("dedicated", "new", "NoSchedule")][..], &labels("pool=a dedicated=new"))
+        (&[taint("dedicated=new:NoSchedule")][..], &labels("pool=a dedicated=new"))
     );
     // The node moves to another pool in one step.
     let b = pool("b", 2);
     one.labels.insert("pool".into(), "b".into());
     assert_eq!(settle(&[changed, b.clone()], &mut one).pool, Some(1));
-    assert_eq!(one.taints, [taint("dedicated", "b", "NoSchedule")]);
+    assert_eq!(one.taints, [taint("dedicated=b:NoSchedule")]);
     settle(&[leaving(&b)], &mut one);
-    assert_eq!(one, node("n", "pool=b", ""));
+    assert_eq!(one, pool_node("n", "pool=b", ""));
 }
 
 #[test]
 fn a_pools_own_label_does_not_keep_a_node_in_it() {
     let mut a = pool("a", 1);
     a.members = PoolMembers { names: vec!["n".into()], selector: None };
-    let mut one = node("n", "", "");
+    let mut one = pool_node("n", "", "");
     settle(core::slice::from_ref(&a), &mut one);
     a.members = PoolMembers { names: Vec::new(), selector: pool("a", 1).members.selector };
     a.label = Some(PoolLabel { key: "pool".into(), value: "a".into() });
     a.applied_marks = pool("a", 1).marks();
     settle(core::slice::from_ref(&a), &mut one);
-    assert_eq!(one, node("n", "", ""));
+    assert_eq!(one, pool_node("n", "", ""));
 }
 
 #[test]
@@ -210,7 +212,7 @@ fn nl_61_a_kubelet_cannot_have_a_taint_removed_by_claiming_it() {
     let a = pool("a", 1);
     let quarantined = |record: &str| PoolNode {
         record: Some(record.into()),
-        ..node("n", "", "quarantine=yes:NoExecute node.kubernetes.io/not-ready:NoExecute")
+        ..pool_node("n", "", "quarantine=yes:NoExecute node.kubernetes.io/not-ready:NoExecute")
     };
     for record in [
         "a taint:quarantine=yes:NoExecute taint:node.kubernetes.io/not-ready=:NoExecute",
@@ -222,23 +224,23 @@ fn nl_61_a_kubelet_cannot_have_a_taint_removed_by_claiming_it() {
         assert_eq!(outcome.edits.remove_taints, []);
         // Fully trusted, it removes what is not Kubernetes' own.
         let believed = reconcile(&[], &[], &node, RecordTrust::Record).edits.remove_taints;
-        assert_eq!(believed, [taint("quarantine", "yes", "NoExecute")]);
+        assert_eq!(believed, [taint("quarantine=yes:NoExecute")]);
     }
 }
 
 #[test]
 fn an_unknown_pool_is_cleaned_up_by_the_record() {
-    let mut one = node("n", "pool=a", "");
+    let mut one = pool_node("n", "pool=a", "");
     settle(&[pool("a", 1)], &mut one);
     let edits = reconcile(&[], &[], &one, RecordTrust::Record).edits;
     apply(&mut one, &edits);
-    assert_eq!(one, node("n", "pool=a", ""));
+    assert_eq!(one, pool_node("n", "pool=a", ""));
 }
 
 #[test]
 fn a_refused_pool_keeps_its_nodes_closed() {
     let a = pool("a", 1);
-    let mut one = node("n", "pool=a", "");
+    let mut one = pool_node("n", "pool=a", "");
     settle(core::slice::from_ref(&a), &mut one);
     let mut broken = a.clone();
     broken.taint.key = "a b".into();
@@ -249,13 +251,13 @@ fn a_refused_pool_keeps_its_nodes_closed() {
         NodePlan::default()
     );
     // Nor does it take new ones; and it can be deleted.
-    let new = node("m", "pool=a", "");
+    let new = pool_node("m", "pool=a", "");
     assert_eq!(
         reconcile(core::slice::from_ref(&broken), &validity, &new, RecordTrust::Pools),
         NodePlan::default()
     );
     settle(&[leaving(&broken)], &mut one);
-    assert_eq!(one, node("n", "pool=a", ""));
+    assert_eq!(one, pool_node("n", "pool=a", ""));
 }
 
 #[test]
@@ -278,7 +280,7 @@ fn marks_that_the_status_has_to_remember() {
         ..pool("a", 1)
     };
     assert_eq!(remembered(&a, &[]), a.marks());
-    let with = |record: &str| PoolNode { record: Some(record.into()), ..node("n", "", "") };
+    let with = |record: &str| PoolNode { record: Some(record.into()), ..pool_node("n", "", "") };
     let both = remembered(&a, &[with("a label:old=1 label:never=2")]);
     assert_eq!(both.len(), 3);
     let going = leaving(&a);
@@ -286,7 +288,7 @@ fn marks_that_the_status_has_to_remember() {
         remembered(&going, &[with("a label:dedicated=a")]),
         [AppliedMark::Label { key: "dedicated".into(), value: "a".into() }]
     );
-    assert_eq!(remembered(&going, &[node("n", "", "")]), []);
+    assert_eq!(remembered(&going, &[pool_node("n", "", "")]), []);
     // The same mark in the name of another pool is not its own.
     assert_eq!(remembered(&going, &[with("b label:dedicated=a")]), []);
 }
@@ -307,8 +309,9 @@ fn a_status_counts_pods_and_names_some() {
         DedicatedPool { daemon_sets: DaemonSetPolicy::Allow, ..pool("a", 1) },
         DedicatedPool { placement: PoolPlacement::Allowed, ..pool("b", 2) },
     ];
-    let mut nodes = vec![node("a1", "pool=a", ""), node("b1", "pool=b", ""), node("free", "", "")];
-    nodes.push(node("a2", "pool=a dedicated=x", ""));
+    let mut nodes =
+        vec![pool_node("a1", "pool=a", ""), pool_node("b1", "pool=b", ""), pool_node("free", "", "")];
+    nodes.push(pool_node("a2", "pool=a dedicated=x", ""));
     let nodes: Vec<&PoolNode> = nodes.iter().collect();
     let (a, b, other) = (labels("team=a"), labels("team=b"), labels("team=c"));
     let daemon = PodIdentity { owner: PodOwnerKind::DaemonSet, ..PodIdentity::default() };
@@ -341,7 +344,7 @@ fn a_status_counts_pods_and_names_some() {
     let counts = |one: &PoolStatus| {
         [one.nodes, one.conflicts, one.pods, one.elsewhere, one.exempt, one.unknown, one.violations]
     };
-    // Where other pods are rejected, a pod of unknown membership counts as unauthorized.
+    // Where other pods are refused, a pod of unknown membership counts as unauthorized.
     assert_eq!(counts(&reported[0]), [1, 1, 1, 1, 1, 1, 13]);
     assert_eq!(counts(&reported[1]), [1, 0, 0, 0, 0, 0, 2]);
     assert_eq!(

@@ -1,9 +1,10 @@
 //! Tests the validation of pools, alone and together.
 
-use super::{node, pool, taint};
+use super::{pool, pool_node};
 use crate::admission::LabelSelector;
 use crate::admission::pool::*;
 use crate::taint::TaintEffect;
+use crate::testkit::taint;
 use crate::time::Wall;
 use alloc::string::String;
 use alloc::vec;
@@ -86,7 +87,7 @@ fn of_two_pools_with_the_same_claim_the_older_one_wins() {
     let all = assess(&[same_label, same_taint.clone(), pool("a", 1)], None, RecordTrust::Pools);
     let reported: Vec<String> = all.iter().map(reasons).collect();
     assert_eq!(reported, ["Refused LabelOverlaps", "Refused TaintOverlaps", "Applied"]);
-    // The same age: by name. A pool that is rejected or being deleted is in no other pool's way.
+    // The same age: by name. A pool that is refused or being deleted is in no other pool's way.
     let twin = DedicatedPool { created: Some(Wall::from_secs(1)), ..same_taint.clone() };
     let reported: Vec<String> =
         assess(&[twin, pool("a", 1)], None, RecordTrust::Pools).iter().map(reasons).collect();
@@ -99,32 +100,32 @@ fn of_two_pools_with_the_same_claim_the_older_one_wins() {
 
 #[test]
 fn faults_of_a_pool_on_these_nodes() {
-    let open = node("open", "", "");
+    let open = pool_node("open", "", "");
     let reported = |pools: &[DedicatedPool], nodes: &[PoolNode]| -> Vec<String> {
         assess(pools, Some(nodes), RecordTrust::Pools).iter().map(reasons).collect()
     };
-    assert_eq!(reported(&[pool("a", 1)], &[open.clone(), node("n", "pool=a", "")]), ["Applied"]);
+    assert_eq!(reported(&[pool("a", 1)], &[open.clone(), pool_node("n", "pool=a", "")]), ["Applied"]);
     assert_eq!(reported(&[pool("a", 1)], core::slice::from_ref(&open)), ["Applied SelectsNothing"]);
-    let control = node("c", "pool=a node-role.kubernetes.io/control-plane", "");
+    let control = pool_node("c", "pool=a node-role.kubernetes.io/control-plane", "");
     assert_eq!(
         reported(&[pool("a", 1)], &[open.clone(), control]),
         ["Applied SelectsNothing ControlPlaneNodes"]
     );
-    let foreign = node("n", "pool=a", "dedicated=x:NoSchedule");
+    let foreign = pool_node("n", "pool=a", "dedicated=x:NoSchedule");
     assert_eq!(reported(&[pool("a", 1)], &[open.clone(), foreign]), ["Applied NodeConflict"]);
     let both = DedicatedPool {
         members: PoolMembers { names: vec!["n".into()], ..PoolMembers::default() },
         ..pool("b", 2)
     };
     assert_eq!(
-        reported(&[both, pool("a", 1)], &[open, node("n", "pool=a", "")]),
+        reported(&[both, pool("a", 1)], &[open, pool_node("n", "pool=a", "")]),
         ["Applied NodesOverlap", "Applied"]
     );
 }
 
 #[test]
 fn the_pool_that_has_the_nodes_is_named() {
-    let nodes = [node("n", "pool=a", ""), node("open", "", "")];
+    let nodes = [pool_node("n", "pool=a", ""), pool_node("open", "", "")];
     let both = DedicatedPool {
         members: PoolMembers { names: vec!["n".into()], ..PoolMembers::default() },
         ..pool("b", 2)
@@ -141,14 +142,14 @@ fn some_node_stays_open_to_all_pods() {
     let validity = |pools: &[DedicatedPool], nodes: &[PoolNode]| -> Vec<PoolValidity> {
         assess(pools, Some(nodes), RecordTrust::Pools).iter().map(|one| one.validity).collect()
     };
-    let (a, b) = (node("a", "pool=a", ""), node("b", "pool=b", ""));
-    let control = node(
+    let (a, b) = (pool_node("a", "pool=a", ""), pool_node("b", "pool=b", ""));
+    let control = pool_node(
         "c",
         "node-role.kubernetes.io/control-plane",
         "node-role.kubernetes.io/control-plane:NoSchedule",
     );
-    let by_hand = node("h", "", "mine=x:NoSchedule");
-    let shaky = node("s", "", "node.kubernetes.io/not-ready:NoExecute");
+    let by_hand = pool_node("h", "", "mine=x:NoSchedule");
+    let shaky = pool_node("s", "", "node.kubernetes.io/not-ready:NoExecute");
     let pools = [pool("a", 1), pool("b", 2)];
     use PoolValidity::{Applied, Frozen};
     // The older pool is served first; the pool that would take the last node takes none.
@@ -157,7 +158,7 @@ fn some_node_stays_open_to_all_pods() {
     assert_eq!(validity(&pools, &[a.clone(), b.clone(), shaky]), [Applied, Applied]);
     assert_eq!(validity(&pools[..1], core::slice::from_ref(&a)), [Frozen]);
     // A control plane node that accepts all pods, as on a small cluster, is an open node.
-    let small = node("c", "node-role.kubernetes.io/control-plane", "");
+    let small = pool_node("c", "node-role.kubernetes.io/control-plane", "");
     assert_eq!(validity(&pools, &[a.clone(), b.clone(), small]), [Applied, Applied]);
     // A pool that repels no pods closes no node.
     let soft = DedicatedPool {
@@ -171,9 +172,11 @@ fn some_node_stays_open_to_all_pods() {
 
 #[test]
 fn a_pool_keeps_its_nodes_when_the_last_open_node_disappears() {
-    let held =
-        PoolNode { record: Some("a".into()), ..node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule") };
-    let new = node("m", "pool=a", "");
+    let held = PoolNode {
+        record: Some("a".into()),
+        ..pool_node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule")
+    };
+    let new = pool_node("m", "pool=a", "");
     let pools = [pool("a", 1)];
     let nodes = [held.clone(), new.clone()];
     let all = assess(&pools, Some(&nodes), RecordTrust::Pools);
@@ -192,12 +195,12 @@ fn a_pool_keeps_a_node_that_an_older_pool_claims() {
         ..pool("old", 0)
     };
     let pools = [pool("a", 1), older];
-    let held = PoolNode { record: Some("a".into()), ..node("n", "pool=a", "dedicated=a:NoSchedule") };
+    let held = PoolNode { record: Some("a".into()), ..pool_node("n", "pool=a", "dedicated=a:NoSchedule") };
     let free = PoolNode { record: None, ..held.clone() };
     let owner = |node: &PoolNode| reconcile(&pools, &[PoolValidity::Applied; 2], node, RecordTrust::Pools);
     assert_eq!(owner(&held).pool, Some(0));
     assert_eq!(owner(&free).conflict.map(|conflict| conflict.pool), Some(1));
-    let nodes = [held, node("open", "", "")];
+    let nodes = [held, pool_node("open", "", "")];
     let all = assess(&pools, Some(&nodes), RecordTrust::Pools);
     assert_eq!([reasons(&all[0]), reasons(&all[1])], ["Applied", "Applied NodesOverlap"]);
 }
@@ -231,11 +234,8 @@ fn a_label_that_kubelets_may_set_is_reported_and_the_default_is_not_one() {
 #[test]
 fn effects_are_added_once() {
     let mut one = pool("a", 1);
-    assert_eq!(one.taints(), [taint("dedicated", "a", "NoSchedule")]);
+    assert_eq!(one.taints(), [taint("dedicated=a:NoSchedule")]);
     one.taint.effects = ["NoExecute", "PreferNoSchedule", "NoExecute"].map(TaintEffect::new).into();
-    assert_eq!(
-        one.taints(),
-        [taint("dedicated", "a", "NoExecute"), taint("dedicated", "a", "PreferNoSchedule")]
-    );
-    assert_eq!(one.barrier(), [taint("dedicated", "a", "NoExecute")]);
+    assert_eq!(one.taints(), [taint("dedicated=a:NoExecute"), taint("dedicated=a:PreferNoSchedule")]);
+    assert_eq!(one.barrier(), [taint("dedicated=a:NoExecute")]);
 }

@@ -3,16 +3,13 @@
 use super::tolerations;
 use crate::admission::pod_toleration_restriction::*;
 use crate::admission::request::Operation::{Create, Update};
+use crate::testkit::toleration_row;
 use crate::toleration::Toleration;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 const PRESSURE: &str = "node.kubernetes.io/memory-pressure Exists - NoSchedule";
-
-fn one(row: &str) -> Toleration {
-    tolerations(row).remove(0)
-}
 
 #[test]
 fn ad_10_which_toleration_covers_which() {
@@ -44,7 +41,7 @@ fn ad_10_which_toleration_covers_which() {
         // Seconds limit only tolerations that themselves have the effect NoExecute.
         ("a Exists - - 60", "a Exists - NoExecute", true),
     ] {
-        assert_eq!(is_superset(&one(whole), &one(part)), expected, "{whole} ⊇ {part}");
+        assert_eq!(is_superset(&toleration_row(whole), &toleration_row(part)), expected, "{whole} ⊇ {part}");
     }
 }
 
@@ -192,18 +189,18 @@ fn ad_11_on_update_only_new_tolerations_are_refused() {
     let old = tolerations("a Exists | nr Exists - NoExecute 300");
     assert_eq!(rule.allows(&old, Some(&old), &lists), Ok(()));
     let mut grown = old.clone();
-    grown.push(one("w Equal v"));
+    grown.push(toleration_row("w Equal v"));
     assert_eq!(rule.allows(&grown, Some(&old), &lists), Ok(()));
-    grown.push(one("b Exists"));
+    grown.push(toleration_row("b Exists"));
     assert!(rule.allows(&grown, Some(&old), &lists).unwrap_err().contains("toleration 3 (b)"));
-    let longer = vec![one("a Exists"), one("nr Exists - NoExecute 301")];
+    let longer = vec![toleration_row("a Exists"), toleration_row("nr Exists - NoExecute 301")];
     assert!(rule.allows(&longer, Some(&old), &lists).is_err());
 }
 
 #[test]
 fn ad_10_a_hostile_pod_does_not_cost_quadratic_time() {
     let many: Vec<Toleration> =
-        (0..50_000).map(|at| one(&alloc::format!("k{at} Equal v NoExecute"))).collect();
+        (0..50_000).map(|at| toleration_row(&alloc::format!("k{at} Equal v NoExecute"))).collect();
     // A toleration that a default covers is removed, among however many.
     let rule =
         PodTolerationRestriction { merging: MergeMode::AsUpstream, ..PodTolerationRestriction::default() };
@@ -211,7 +208,7 @@ fn ad_10_a_hostile_pod_does_not_cost_quadratic_time() {
         rule.merged(&many, &lists(present("k7 Exists"), TolerationListAnnotation::Absent), Create, false);
     assert_eq!((made.tolerations.len(), made.dropped), (50_001, 1));
     let mut grown = many.clone();
-    grown.push(one("w Equal v"));
+    grown.push(toleration_row("w Equal v"));
     assert!(
         rule.allows(&grown, Some(&many), &lists(TolerationListAnnotation::Absent, present("w Exists")))
             .is_ok()

@@ -1,6 +1,6 @@
 //! Tests whole requests: which rules apply, in which order, and what they report.
 
-use super::{labels, pool, requester, taint, tolerations};
+use super::{labels, pool, requester, tolerations};
 use crate::admission::no_execute_guard::{FleetHealth, NoExecuteGuard, NodeTaintUpdate};
 use crate::admission::pod_toleration_restriction::{
     MergeMode, NamespaceTolerationLists, PodTolerationRestriction, TolerationListAnnotation,
@@ -11,6 +11,7 @@ use crate::admission::request::*;
 use crate::admission::review::*;
 use crate::fact::PodOwnerKind;
 use crate::lint;
+use crate::testkit::taint;
 use crate::toleration_guard::{CEILING_LABEL, own_tolerations};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -235,7 +236,7 @@ fn advice_comes_from_lint_and_not_about_what_a_pool_adds() {
 
 #[test]
 fn a_change_of_a_node_is_guarded_and_warned_about() {
-    let (old, new) = ([], [taint("node.kubernetes.io/notready", "", "NoExecute")]);
+    let (old, new) = ([], [taint("node.kubernetes.io/notready:NoExecute")]);
     let change = NodeTaintUpdate {
         name: "n",
         old: Some(&old),

@@ -8,8 +8,11 @@ use crate::cluster_snapshot::{JobPhase, JobRecord};
 fn a_pod_that_is_bound_to_a_tainted_node_is_evicted_after_its_own_seconds() {
     for (seconds, expected) in [(Some(600), Some(600)), (Some(0), Some(0)), (None, None)] {
         let mut reported = builder();
-        reported.node(node("n1", vec![taint("db", "NoExecute")]));
-        reported.pod(PodRecord { spec: spec(vec![bears("db", seconds)]), ..pod("db-0", "", Some(WEB)) });
+        reported.node(node_record("n1", vec![taint("db:NoExecute")]));
+        reported.pod(PodRecord {
+            spec: spec(vec![tolerates("db", seconds)]),
+            ..pod_record("db-0", "", Some(WEB))
+        });
         let snapshot = reported.finish();
         let bound_at = snapshot.now().mono.plus(Span::from_secs(100));
         let evicted = evicted_after_binding(&snapshot, &snapshot.pods()[0], &snapshot.instances(0), bound_at);
@@ -22,20 +25,21 @@ fn a_pod_that_is_bound_to_a_tainted_node_is_evicted_after_its_own_seconds() {
 #[test]
 fn the_last_node_that_accepts_a_workload_is_reported_when_it_closes() {
     let mut reported = builder();
-    reported.node(node("n1", vec![]));
-    reported.node(node("n2", vec![]));
-    reported.node(node("n3", vec![taint("gpu", "NoSchedule")]));
+    reported.node(node_record("n1", vec![]));
+    reported.node(node_record("n2", vec![]));
+    reported.node(node_record("n3", vec![taint("gpu:NoSchedule")]));
     let dns = OwnerReference { name: "dns-abc", ..WEB };
-    reported.pod(PodRecord { spec: spec(vec![]), ..pod("web-1", "n1", Some(WEB)) });
-    reported.pod(PodRecord { spec: spec(vec![bears("gpu", None)]), ..pod("dns-1", "n1", Some(dns)) });
-    reported.pod(PodRecord { spec: spec(vec![]), ..pod("logs-1", "n1", Some(LOGS)) });
-    reported.pod(PodRecord { spec: spec(vec![]), ..pod("alone", "n1", None) });
+    reported.pod(PodRecord { spec: spec(vec![]), ..pod_record("web-1", "n1", Some(WEB)) });
+    reported
+        .pod(PodRecord { spec: spec(vec![tolerates("gpu", None)]), ..pod_record("dns-1", "n1", Some(dns)) });
+    reported.pod(PodRecord { spec: spec(vec![]), ..pod_record("logs-1", "n1", Some(LOGS)) });
+    reported.pod(PodRecord { spec: spec(vec![]), ..pod_record("alone", "n1", None) });
     let snapshot = reported.finish();
     let closed = |changes: &[PlannedNodeChange]| -> Vec<String> {
         let reported = forecast(&snapshot, changes, ALL);
         reported.closed.iter().map(|at| snapshot.workloads()[*at as usize].to_string()).collect()
     };
-    let close = |node, effect| change(&snapshot, node, &[taint("db", effect)]);
+    let close = |node, effect| change(&snapshot, node, &[taint_of("db", "", effect)]);
     let cordon = |node| PlannedNodeChange { unschedulable: true, ..change(&snapshot, node, &[]) };
     let web = ["ReplicaSet shop/web-abc".to_string()];
     assert_eq!(closed(&[close(0, "NoSchedule")]), [""; 0], "n2 is open");
@@ -54,10 +58,10 @@ fn the_last_node_that_accepts_a_workload_is_reported_when_it_closes() {
 fn evicted_pods_of_a_job_that_fails_are_not_recreated() {
     let of_job = OwnerReference { group: "batch", kind: "Job", name: "train" };
     let mut reported = builder();
-    reported.node(node("n1", vec![]));
-    reported.node(node("n2", vec![]));
+    reported.node(node_record("n1", vec![]));
+    reported.node(node_record("n2", vec![]));
     for name in ["a", "b"] {
-        reported.pod(PodRecord { spec: spec(vec![]), ..pod(name, "n1", Some(of_job)) });
+        reported.pod(PodRecord { spec: spec(vec![]), ..pod_record(name, "n1", Some(of_job)) });
     }
     let unknown = reported.clone().finish();
     let job = |backoff_limit| JobRecord {
@@ -72,7 +76,7 @@ fn evicted_pods_of_a_job_that_fails_are_not_recreated() {
         phase: JobPhase::Active,
     };
     let places = |snapshot: &ClusterSnapshot| -> Vec<Placement> {
-        let reported = forecast(snapshot, &[change(snapshot, 0, &[taint("x", "NoExecute")])], ALL);
+        let reported = forecast(snapshot, &[change(snapshot, 0, &[taint("x:NoExecute")])], ALL);
         reported.placements.into_iter().map(|placed| placed.place).collect()
     };
     let with = |limit| {

@@ -66,8 +66,9 @@ fn tl105_unknown_effect() {
         ("k Exists - NoExecute", ""),
         ("k Exists", ""),
     ]);
-    let nodes = |taints| reported(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
-    assert_eq!(nodes("k:Noschedule k"), "TL105@node 0.Effect, TL105@node 1.Effect");
+    let nodes =
+        |taints| reported(&LintInput { nodes: vec![linted_node("n", taints)], ..LintInput::default() });
+    assert_eq!(nodes("k:Noschedule k:"), "TL105@node 0.Effect, TL105@node 1.Effect");
     assert_eq!(nodes("k:NoSchedule k:PreferNoSchedule"), "");
     let fix = |effect: &str| lint(&alone(workload(&format!("k Exists - {effect}"))))[0].fix.clone();
     for (written, expected) in [
@@ -128,13 +129,15 @@ fn tl109_malformed() {
         (&format!("k Equal {} NoSchedule", &long[1..]), ""),
         ("k - - NoSchedule", ""),
     ]);
-    let nodes = |taints| reported(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
+    let nodes =
+        |taints| reported(&LintInput { nodes: vec![linted_node("n", taints)], ..LintInput::default() });
     assert_eq!(nodes("/k=v:NoSchedule k=!:NoSchedule"), "TL109@node 0.Key, TL109@node 1.Value");
 }
 
 #[test]
 fn tl110_duplicate_taint() {
-    let nodes = |taints| reported(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
+    let nodes =
+        |taints| reported(&LintInput { nodes: vec![linted_node("n", taints)], ..LintInput::default() });
     assert_eq!(nodes("k=a:NoSchedule k=b:NoSchedule"), "TL110@node 1.Whole");
     assert_eq!(nodes("k=a:NoSchedule k=a:PreferNoSchedule l=a:NoSchedule"), "");
 }
@@ -142,7 +145,7 @@ fn tl110_duplicate_taint() {
 #[test]
 fn tl111_unknown_field() {
     let with = |names: &[&str]| {
-        let mut one = toleration("k Exists - NoExecute");
+        let mut one = linted_toleration("k Exists - NoExecute");
         one.odd_fields = names.iter().map(|name| (*name).into()).collect();
         alone(LintedWorkload { tolerations: vec![one], ..LintedWorkload::default() })
     };
@@ -162,13 +165,14 @@ fn tl111_unknown_field() {
 
 #[test]
 fn tl112_not_text() {
-    let mut one = toleration("k Equal true NoSchedule");
+    let mut one = linted_toleration("k Equal true NoSchedule");
     one.not_text = vec![TolerationPart::Value];
     let reported_of =
         |one| reported(&alone(LintedWorkload { tolerations: vec![one], ..LintedWorkload::default() }));
     assert_eq!(reported_of(one), "TL112@0.Value");
-    assert_eq!(reported_of(toleration("k Equal true NoSchedule")), "");
-    let tainted = LintedNode { not_text: vec![(0, TolerationPart::Value)], ..node("n", "k=1:NoSchedule") };
+    assert_eq!(reported_of(linted_toleration("k Equal true NoSchedule")), "");
+    let tainted =
+        LintedNode { not_text: vec![(0, TolerationPart::Value)], ..linted_node("n", "k=1:NoSchedule") };
     assert_eq!(reported(&LintInput { nodes: vec![tainted], ..LintInput::default() }), "TL112@node 0.Value");
 }
 
@@ -205,7 +209,7 @@ fn tl205_misspelt_key() {
     ]);
     let taint = "node.kubernetes.io/unreachble:NoExecute";
     let there = LintInput {
-        nodes: vec![node("n", taint)],
+        nodes: vec![linted_node("n", taint)],
         ..alone(workload("node.kubernetes.io/unreachble Exists - NoExecute 5"))
     };
     assert_eq!(reported(&there), "TL205@node 0.Key", "a key that a node has is right in a toleration");
@@ -239,7 +243,7 @@ fn tl207_value_for_valueless() {
         ("dedicated-to Equal true NoExecute 5", ""),
     ]);
     let there = LintInput {
-        nodes: vec![node("n", "node-role.kubernetes.io/control-plane=true:NoSchedule")],
+        nodes: vec![linted_node("n", "node-role.kubernetes.io/control-plane=true:NoSchedule")],
         ..alone(workload("node-role.kubernetes.io/control-plane Equal true NoSchedule"))
     };
     assert_eq!(reported(&there), "");
@@ -276,7 +280,7 @@ fn letters_that_only_look_right_are_named() {
     assert!(reason("p\u{43e}ol Exists").contains("U+043E"), "{}", reason("p\u{43e}ol Exists"));
     assert!(reason("pool Equal d\u{fc}").contains("U+00FC"));
     assert!(!reason("pool/ Exists").contains("U+"));
-    let nodes = vec![node("n", "p\u{43e}ol=\u{430}:NoSchedule")];
+    let nodes = vec![linted_node("n", "p\u{43e}ol=\u{430}:NoSchedule")];
     let found = lint(&LintInput { nodes, ..LintInput::default() });
     assert!(found[0].reason.contains("U+043E") && found[1].reason.contains("U+0430"), "{found:?}");
 }
@@ -300,7 +304,7 @@ fn tl213_impossible_effect() {
     let finding = lint(&alone(workload("node.kubernetes.io/disk-pressure Exists - NoExecute"))).remove(0);
     assert!(finding.fix.contains("kubelets evict"), "{}", finding.fix);
     // An administrator may add any taint.
-    let nodes = vec![node("n", "node.kubernetes.io/out-of-service=x:NoSchedule")];
+    let nodes = vec![linted_node("n", "node.kubernetes.io/out-of-service=x:NoSchedule")];
     let carried =
         LintInput { nodes, ..alone(workload("node.kubernetes.io/out-of-service Exists - NoSchedule")) };
     assert_eq!(reported(&carried), "");

@@ -1,6 +1,8 @@
 //! Tests lint with arbitrary input: no panic, and every finding agrees with toleration matching.
 
 use super::*;
+use crate::taint::TaintEffect;
+use crate::toleration::TolerationOperator;
 use crate::toleration_matching::{TaintMatch, match_taint};
 use proptest::prelude::*;
 
@@ -24,13 +26,7 @@ fn written() -> impl Strategy<Value = LintedToleration> {
     let seconds = prop::option::of(prop_oneof![Just(5), Just(60), any::<i64>()]);
     (word(), operator, word(), effect, seconds, prop::option::of(any::<String>()), any::<bool>()).prop_map(
         |(key, operator, value, effect, seconds, odd, odd_seconds)| LintedToleration {
-            read: Toleration {
-                key: key.into(),
-                operator: TolerationOperator::new(&operator),
-                value: value.into(),
-                effect: (!effect.is_empty()).then(|| TaintEffect::new(&effect)),
-                seconds,
-            },
+            read: Toleration { seconds, ..toleration_of(&key, &operator, &value, &effect) },
             odd_seconds: odd.as_deref().filter(|_| odd_seconds).map(Into::into),
             octal_seconds: None,
             odd_fields: odd.into_iter().map(Into::into).collect(),
@@ -39,14 +35,9 @@ fn written() -> impl Strategy<Value = LintedToleration> {
     )
 }
 
-fn taint() -> impl Strategy<Value = Taint> {
+fn any_taint() -> impl Strategy<Value = Taint> {
     (word(), word(), prop::sample::select(vec!["NoSchedule", "NoExecute", "PreferNoSchedule", "odd"]))
-        .prop_map(|(key, value, effect)| Taint {
-            key: key.into(),
-            value: value.into(),
-            effect: TaintEffect::new(effect),
-            time_added: None,
-        })
+        .prop_map(|(key, value, effect)| taint_of(&key, &value, effect))
 }
 
 fn facts() -> impl Strategy<Value = LintInput> {
@@ -60,12 +51,13 @@ fn facts() -> impl Strategy<Value = LintInput> {
             ..LintedWorkload::default()
         },
     );
-    let node = (prop::collection::vec(taint(), 0..4), any::<bool>()).prop_map(|(taints, pool)| LintedNode {
-        name: "n".into(),
-        labels: pool.then(|| ("pool".into(), "a".into())).into_iter().collect(),
-        taints,
-        ..LintedNode::default()
-    });
+    let node =
+        (prop::collection::vec(any_taint(), 0..4), any::<bool>()).prop_map(|(taints, pool)| LintedNode {
+            name: "n".into(),
+            labels: pool.then(|| ("pool".into(), "a".into())).into_iter().collect(),
+            taints,
+            ..LintedNode::default()
+        });
     let many = (prop::collection::vec(workload, 0..3), prop::collection::vec(node, 0..3), any::<bool>());
     many.prop_map(|(workloads, nodes, on)| LintInput {
         workloads,
@@ -98,7 +90,7 @@ proptest! {
     /// MATCH-9: a toleration that is reported as never used matches no taint; one in the trap matches none that evicts
     /// pods.
     #[test]
-    fn a_toleration_reported_as_useless_never_matches(facts in facts(), taint in taint()) {
+    fn a_toleration_reported_as_useless_never_matches(facts in facts(), taint in any_taint()) {
         for finding in lint(&facts) {
             let (LintSubject::Workload(at), FindingPlace::Toleration(index, _)) = (finding.subject, finding.place) else {
                 continue;
@@ -138,7 +130,8 @@ proptest! {
 
 #[test]
 fn many_tolerations_take_negligible_time() {
-    let tolerations = (0..20_000).map(|at| toleration(&format!("k{at} Exists - NoExecute {at}"))).collect();
+    let tolerations =
+        (0..20_000).map(|at| linted_toleration(&format!("k{at} Exists - NoExecute {at}"))).collect();
     let facts = alone(LintedWorkload { tolerations, ..LintedWorkload::default() });
     assert_eq!(lint(&facts).len(), 1, "only that 0 seconds are none");
 }

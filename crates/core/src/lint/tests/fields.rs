@@ -132,7 +132,7 @@ fn of_a_partial_list_each_toleration_is_checked_by_itself() {
         let kubernetes = "node.kubernetes.io/notready:NoSchedule";
         let taints = format!("k:Never {kubernetes} maintenance:NoExecute");
         LintInput {
-            nodes: vec![LintedNode { partial, ..node("a", &taints) }],
+            nodes: vec![LintedNode { partial, ..linted_node("a", &taints) }],
             workloads: vec![LintedWorkload { daemon: true, ..LintedWorkload::default() }],
             daemons_known: true,
             ..LintInput::default()

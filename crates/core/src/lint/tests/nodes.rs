@@ -9,7 +9,7 @@ fn on(nodes: Vec<LintedNode>, workload: LintedWorkload) -> LintInput {
 
 #[test]
 fn tl301_unneeded() {
-    let nodes = || vec![node("a", "dedicated=db:NoSchedule"), node("b", "")];
+    let nodes = || vec![linted_node("a", "dedicated=db:NoSchedule"), linted_node("b", "")];
     let led = |row: &str| LintedWorkload { bound: true, ..workload(row) };
     for (row, expected) in [
         ("spot Exists - NoSchedule", "TL301@0.Whole"),
@@ -33,7 +33,7 @@ fn tl301_unneeded() {
 fn tl302_no_tolerant_daemon() {
     let daemon = |row: &str| LintedWorkload { daemon: true, ..workload(row) };
     let facts = |taints: &str, row: &str| LintInput {
-        nodes: vec![node("a", ""), node("b", taints), node("c", taints)],
+        nodes: vec![linted_node("a", ""), linted_node("b", taints), linted_node("c", taints)],
         daemons_known: true,
         ..alone(daemon(row))
     };
@@ -59,7 +59,7 @@ fn tl302_no_tolerant_daemon() {
 
 #[test]
 fn tl303_nothing_leads_there() {
-    let nodes = || vec![node("a", "pool=gpu:NoSchedule pool=gpu:NoExecute"), node("b", "")];
+    let nodes = || vec![linted_node("a", "pool=gpu:NoSchedule pool=gpu:NoExecute"), linted_node("b", "")];
     let gpu = || workload("pool Equal gpu");
     assert_eq!(reported(&on(nodes(), gpu())), "TL303@0.Whole");
     assert!(lint(&on(nodes(), gpu()))[0].reason.contains("1 of 2 nodes"));
@@ -74,9 +74,9 @@ fn tl303_nothing_leads_there() {
         assert_eq!(reported(&on(nodes(), led.clone())), "", "{led:?}");
     }
     // No other node; nodes unknown; only preferred.
-    assert_eq!(reported(&on(vec![node("a", "pool=gpu:NoSchedule")], gpu())), "");
+    assert_eq!(reported(&on(vec![linted_node("a", "pool=gpu:NoSchedule")], gpu())), "");
     assert_eq!(reported(&alone(gpu())), "");
-    let preferred = vec![node("a", "pool=gpu:PreferNoSchedule"), node("b", "")];
+    let preferred = vec![linted_node("a", "pool=gpu:PreferNoSchedule"), linted_node("b", "")];
     assert_eq!(reported(&on(preferred, gpu())), "");
     // The key names its purpose.
     assert_eq!(reported(&alone(workload("dedicated Equal db NoSchedule"))), "TL303@0.Whole");
@@ -88,8 +88,8 @@ fn tl303_nothing_leads_there() {
 #[test]
 fn tl304_not_let_in() {
     let nodes = || {
-        let db = |name| labelled(node(name, "dedicated=db:NoSchedule"), "pool", "db");
-        vec![db("a"), db("b"), node("c", "")]
+        let db = |name| labelled(linted_node(name, "dedicated=db:NoSchedule"), "pool", "db");
+        vec![db("a"), db("b"), linted_node("c", "")]
     };
     let asking = |pool: &str, row: &str| LintedWorkload {
         node_selector: [("pool".into(), pool.into())].into(),
@@ -104,12 +104,12 @@ fn tl304_not_let_in() {
     let one = NodeRequirement { key: "pool".into(), operator: NodeOperator::Exists, values: Vec::new() };
     let required = Some(vec![NodeTerm { expressions: vec![one], fields: Vec::new() }]);
     assert_eq!(reported(&on(nodes(), LintedWorkload { required, ..workload("") })), "TL304@Selection");
-    let open = [nodes(), vec![labelled(node("d", ""), "pool", "db")]].concat();
+    let open = [nodes(), vec![labelled(linted_node("d", ""), "pool", "db")]].concat();
     assert_eq!(reported(&on(open, asking("db", ""))), "", "one node is open");
-    let passing = vec![labelled(node("d", "node.kubernetes.io/not-ready:NoSchedule"), "pool", "db")];
+    let passing = vec![labelled(linted_node("d", "node.kubernetes.io/not-ready:NoSchedule"), "pool", "db")];
     assert_eq!(reported(&on(passing, asking("db", ""))), "", "that taint is temporary");
     let role = "node-role.kubernetes.io/control-plane";
-    let control = vec![labelled(node("d", &format!("{role}:NoSchedule")), role, "")];
+    let control = vec![labelled(linted_node("d", &format!("{role}:NoSchedule")), role, "")];
     let wants = LintedWorkload { node_selector: [(role.into(), "".into())].into(), ..workload("") };
     assert_eq!(reported(&on(control, wants)), "TL210@Selection", "said once");
 }
@@ -121,8 +121,9 @@ fn tl304_names_every_taint_of_the_best_node() {
         let one = found.into_iter().find(|finding| finding.rule == Rule::NotLetIn);
         one.map(|finding| finding.reason).unwrap_or_default()
     };
-    let server = || node("s", "control=x:NoSchedule etcd=x:NoExecute node.kubernetes.io/not-ready:NoExecute");
-    let worse = || node("t", "a:NoSchedule b:NoSchedule c:NoSchedule");
+    let server =
+        || linted_node("s", "control=x:NoSchedule etcd=x:NoExecute node.kubernetes.io/not-ready:NoExecute");
+    let worse = || linted_node("t", "a:NoSchedule b:NoSchedule c:NoSchedule");
     assert_eq!(
         reason(vec![worse(), server()], "other Exists"),
         "all 2 nodes of the input have taints that it does not tolerate; s has control=x:NoSchedule, etcd=x:NoExecute \
@@ -133,10 +134,10 @@ fn tl304_names_every_taint_of_the_best_node() {
         reason(vec![worse(), server()], "control Equal x")
     );
     assert!(reason(vec![worse(), server()], "control Exists").contains("s has etcd=x:NoExecute and"));
-    assert_eq!(reason(vec![worse(), node("free", "a:PreferNoSchedule")], ""), "", "a node is open");
-    assert_eq!(reason(vec![worse(), node("free", "node.kubernetes.io/not-ready:NoSchedule")], ""), "");
+    assert_eq!(reason(vec![worse(), linted_node("free", "a:PreferNoSchedule")], ""), "", "a node is open");
+    assert_eq!(reason(vec![worse(), linted_node("free", "node.kubernetes.io/not-ready:NoSchedule")], ""), "");
     // A toleration that misses by its case is named.
-    let windows = || vec![node("w", "node.kubernetes.io/os=Windows:NoSchedule")];
+    let windows = || vec![linted_node("w", "node.kubernetes.io/os=Windows:NoSchedule")];
     let near = reason(windows(), "x Exists | node.kubernetes.io/os Equal windows NoSchedule");
     assert!(near.contains("(toleration 1 misses it: value windows≠Windows)"), "{near}");
     let effect = reason(windows(), "node.kubernetes.io/os Exists - NoExecute");
@@ -146,7 +147,7 @@ fn tl304_names_every_taint_of_the_best_node() {
 /// The domain of a key does not make it one of Kubernetes' own.
 #[test]
 fn own_taints_under_domains_of_kubernetes_are_own() {
-    let nodes = || vec![node("a", "node.kubernetes.io/os=Windows:NoSchedule"), node("b", "")];
+    let nodes = || vec![linted_node("a", "node.kubernetes.io/os=Windows:NoSchedule"), linted_node("b", "")];
     assert_eq!(
         reported(&on(nodes(), workload("node.kubernetes.io/os Equal windows NoSchedule"))),
         "TL301@0.Whole"
@@ -162,8 +163,12 @@ fn own_taints_under_domains_of_kubernetes_are_own() {
 /// Admission adds a class's tolerations and node selector to pods.
 #[test]
 fn a_runtime_class_counts_as_admission_adds_it() {
-    let nodes =
-        || vec![labelled(node("s", "sealed=1:NoSchedule"), "runtime", ""), node("o", "other=1:NoSchedule")];
+    let nodes = || {
+        vec![
+            labelled(linted_node("s", "sealed=1:NoSchedule"), "runtime", ""),
+            linted_node("o", "other=1:NoSchedule"),
+        ]
+    };
     let class = |is_known, tolerations: &str| LintedWorkload {
         runtime: Some(RuntimeScheduling {
             class: "sealed".into(),

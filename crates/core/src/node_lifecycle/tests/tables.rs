@@ -4,7 +4,7 @@ use crate::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, ManagedTaint, ManagedTaints, NodeCondition,
     NodeConditions, NodeSituation, ZoneKey, ZoneLabels, expired, plan,
 };
-use crate::taint::{Taint, TaintEffect};
+use crate::testkit::taint_of;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -169,19 +169,15 @@ fn two_ready_conditions() {
 /// S8, NL-6: a key without its effect, or an effect without its key, is not managed.
 #[test]
 fn managed_taints_are_key_and_effect() {
-    let taint = |key: &str, effect| Taint { key: key.into(), value: "mine".into(), effect, time_added: None };
+    let managed = |key: &str, effect: &str| ManagedTaint::of(&taint_of(key, "mine", effect));
     for own in ManagedTaint::ALL {
-        assert_eq!(ManagedTaint::of(&taint(own.key(), own.effect())), Some(own), "whatever its value");
-        for effect in [TaintEffect::PreferNoSchedule, TaintEffect::new("noexecute")] {
-            assert_eq!(ManagedTaint::of(&taint(own.key(), effect)), None);
+        assert_eq!(managed(own.key(), own.effect().as_str()), Some(own), "whatever its value");
+        for effect in ["PreferNoSchedule", "noexecute"] {
+            assert_eq!(managed(own.key(), effect), None);
         }
     }
-    assert_eq!(
-        ManagedTaint::of(&taint("node.kubernetes.io/unschedulable", TaintEffect::NoExecute)),
-        None,
-        "NL-9"
-    );
-    assert_eq!(ManagedTaint::of(&taint("node.kubernetes.io/out-of-service", TaintEffect::NoExecute)), None);
+    assert_eq!(managed("node.kubernetes.io/unschedulable", "NoExecute"), None, "NL-9");
+    assert_eq!(managed("node.kubernetes.io/out-of-service", "NoExecute"), None);
     assert_eq!(ManagedTaint::UnreachableNoExecute.to_string(), "node.kubernetes.io/unreachable:NoExecute");
 }
 

@@ -88,10 +88,10 @@ fn all_requirements_of_one_of_the_terms() {
     assert!(!both("m", "ssd").matches("n", &labels()));
     assert!(!NodeTerm::default().matches("n", &labels()));
 
-    let candidate = NodeInfo { labels: labels(), ..node("n") };
+    let candidate = NodeInfo { labels: labels(), ..node_info("n") };
     let fits = |selector: &[(&str, &str)], required: Option<Vec<NodeTerm>>| {
         let node_selector = selector.iter().map(|&(key, value)| (key.into(), value.into())).collect();
-        filter(&PodSchedulingSpec { node_selector, required, ..pod() }, &candidate, Off).is_ok()
+        filter(&PodSchedulingSpec { node_selector, required, ..pod_spec() }, &candidate, Off).is_ok()
     };
     let (yes, no) = (labelled("disk", "Exists", &[]), labelled("disk", "In", &[]));
     assert!(fits(&[], None));
@@ -109,8 +109,8 @@ fn all_requirements_of_one_of_the_terms() {
 #[test]
 fn a_pod_that_names_nodes_gets_no_other_node() {
     let reason = |required: Vec<NodeTerm>| {
-        let spec = PodSchedulingSpec { required: Some(required), ..pod() };
-        filter(&spec, &NodeInfo { labels: labels(), ..node("n") }, Off)
+        let spec = PodSchedulingSpec { required: Some(required), ..pod_spec() };
+        filter(&spec, &NodeInfo { labels: labels(), ..node_info("n") }, Off)
             .err()
             .map(|unfit| unfit.reasons[0].clone())
     };

@@ -12,8 +12,8 @@ fn rejection(
 }
 
 fn taints_say_no(tolerations: &[Toleration], taints: &[Taint], numeric: NumericOperators) -> bool {
-    let spec = PodSchedulingSpec { tolerations: tolerations.to_vec(), ..pod() };
-    let found = rejection(&spec, &NodeInfo { taints: taints.to_vec(), ..node("n") }, numeric);
+    let spec = PodSchedulingSpec { tolerations: tolerations.to_vec(), ..pod_spec() };
+    let found = rejection(&spec, &NodeInfo { taints: taints.to_vec(), ..node_info("n") }, numeric);
     let no = Some((SchedulerPlugin::TaintToleration, vec![UnschedulableReason::UntoleratedTaint], false));
     assert!(found.is_none() || found == no, "{found:?}");
     found.is_some()
@@ -28,29 +28,25 @@ fn sc_1_no_schedule_and_no_execute_repel() {
         ("noschedule", false),
         ("", false),
     ] {
-        assert_eq!(taints_say_no(&[], &[taint("k", "v", effect)], Off), no, "{effect}");
+        assert_eq!(taints_say_no(&[], &[taint_of("k", "v", effect)], Off), no, "{effect}");
     }
 }
 
 /// MATCH-8: one untolerated taint is enough, at any position.
 #[test]
 fn sc_1_each_taint_needs_a_toleration() {
-    let taints =
-        [taint("a", "1", "NoSchedule"), taint("b", "2", "NoExecute"), taint("c", "", "PreferNoSchedule")];
+    let taints = [taint("a=1:NoSchedule"), taint("b=2:NoExecute"), taint("c:PreferNoSchedule")];
     for (tolerations, no) in [
-        (vec![toleration("a", "Exists", "", "")], true),
-        (
-            vec![toleration("a", "Exists", "", "NoSchedule"), toleration("b", "Equal", "2", "NoExecute")],
-            false,
-        ),
-        (vec![toleration("a", "Exists", "", "NoExecute"), toleration("b", "Equal", "2", "NoExecute")], true),
-        (vec![toleration("a", "", "1", ""), toleration("b", "Equal", "x", "")], true),
-        (vec![toleration("", "Exists", "", "")], false),
-        (vec![toleration("", "Exists", "", "NoSchedule")], true),
-        (vec![toleration("a", "exists", "", ""), toleration("b", "Exists", "", "")], true),
-        (vec![toleration("a", "exists", "", ""), toleration("", "Exists", "", "")], false),
-        (vec![toleration("", "Exists", "", "?"), toleration("", "Exists", "", "")], false),
-        (vec![toleration("", "Exists", "", "?")], true),
+        (vec![toleration_row("a Exists")], true),
+        (vec![toleration_row("a Exists - NoSchedule"), toleration_row("b Equal 2 NoExecute")], false),
+        (vec![toleration_row("a Exists - NoExecute"), toleration_row("b Equal 2 NoExecute")], true),
+        (vec![toleration_row("a - 1"), toleration_row("b Equal x")], true),
+        (vec![toleration_row("- Exists")], false),
+        (vec![toleration_row("- Exists - NoSchedule")], true),
+        (vec![toleration_row("a exists"), toleration_row("b Exists")], true),
+        (vec![toleration_row("a exists"), toleration_row("- Exists")], false),
+        (vec![toleration_row("- Exists - ?"), toleration_row("- Exists")], false),
+        (vec![toleration_row("- Exists - ?")], true),
     ] {
         assert_eq!(taints_say_no(&tolerations, &taints, Off), no, "{tolerations:?}");
     }
@@ -58,41 +54,44 @@ fn sc_1_each_taint_needs_a_toleration() {
 
 #[test]
 fn sc_1_numeric_operators_count_with_the_gate_on() {
-    let taints = [taint("a", "5", "NoSchedule")];
-    let less = [toleration("a", "Lt", "6", "")];
+    let taints = [taint("a=5:NoSchedule")];
+    let less = [toleration_row("a Lt 6")];
     assert!(taints_say_no(&less, &taints, Off));
     assert!(!taints_say_no(&less, &taints, On));
 }
 
 #[test]
 fn sc_4_a_cordoned_node_is_for_pods_that_tolerate_its_taint() {
-    let cordoned = NodeInfo { unschedulable: true, ..node("n") };
+    let cordoned = NodeInfo { unschedulable: true, ..node_info("n") };
     let key = "node.kubernetes.io/unschedulable";
     for (tolerations, no) in [
         (vec![], true),
-        (vec![toleration(key, "Exists", "", "NoSchedule")], false),
-        (vec![toleration(key, "", "", "")], false),
-        (vec![toleration(key, "Equal", "x", "")], true),
-        (vec![toleration(key, "Exists", "", "NoExecute")], true),
-        (vec![toleration("", "Exists", "", "")], false),
-        (vec![toleration("other", "Exists", "", "")], true),
+        (vec![toleration_of(key, "Exists", "", "NoSchedule")], false),
+        (vec![toleration_of(key, "", "", "")], false),
+        (vec![toleration_of(key, "Equal", "x", "")], true),
+        (vec![toleration_of(key, "Exists", "", "NoExecute")], true),
+        (vec![toleration_row("- Exists")], false),
+        (vec![toleration_row("other Exists")], true),
     ] {
-        let found = rejection(&PodSchedulingSpec { tolerations, ..pod() }, &cordoned, Off);
+        let found = rejection(&PodSchedulingSpec { tolerations, ..pod_spec() }, &cordoned, Off);
         assert_eq!(
             found,
             no.then(|| (SchedulerPlugin::NodeUnschedulable, vec![UnschedulableReason::Unschedulable], false))
         );
     }
     // The taint that belongs to the cordon is not counted a second time.
-    let both = NodeInfo { taints: vec![taint(key, "", "NoSchedule")], ..cordoned };
-    assert_eq!(rejection(&pod(), &both, Off).map(|found| found.0), Some(SchedulerPlugin::NodeUnschedulable));
+    let both = NodeInfo { taints: vec![taint_of(key, "", "NoSchedule")], ..cordoned };
+    assert_eq!(
+        rejection(&pod_spec(), &both, Off).map(|found| found.0),
+        Some(SchedulerPlugin::NodeUnschedulable)
+    );
 }
 
 #[test]
 fn sc_5_seconds_do_not_matter() {
     for seconds in [None, Some(0), Some(-1), Some(300)] {
-        let bearing = Toleration { seconds, ..toleration("a", "Exists", "", "NoExecute") };
-        assert!(!taints_say_no(&[bearing], &[taint("a", "", "NoExecute")], Off), "{seconds:?}");
+        let bearing = Toleration { seconds, ..toleration_row("a Exists - NoExecute") };
+        assert!(!taints_say_no(&[bearing], &[taint("a:NoExecute")], Off), "{seconds:?}");
     }
 }
 
@@ -101,10 +100,10 @@ fn the_first_rejection_counts() {
     let spec = PodSchedulingSpec {
         node_selector: Labels::from([("disk".into(), "ssd".into())]),
         load: load(9_000, 0),
-        ..pod()
+        ..pod_spec()
     };
     let mut candidate =
-        NodeInfo { unschedulable: true, taints: vec![taint("a", "", "NoSchedule")], ..node("n") };
+        NodeInfo { unschedulable: true, taints: vec![taint("a:NoSchedule")], ..node_info("n") };
     let by = |candidate: &NodeInfo| rejection(&spec, candidate, Off).map(|found| found.0);
     assert_eq!(by(&candidate), Some(SchedulerPlugin::NodeUnschedulable));
     candidate.unschedulable = false;
@@ -120,7 +119,7 @@ fn the_first_rejection_counts() {
 #[test]
 fn missing_resources_and_whether_preemption_could_help() {
     let gpu = "example.com/gpu";
-    let full = NodeInfo { used: load(3_000, 7 * GI), pods: 9, ..node("n") };
+    let full = NodeInfo { used: load(3_000, 7 * GI), pods: 9, ..node_info("n") };
     let insufficient = |name: &str| UnschedulableReason::Insufficient(name.into());
     for (requested, pods, expected) in [
         (vec![], 9, None),
@@ -142,7 +141,8 @@ fn missing_resources_and_whether_preemption_could_help() {
         (vec![(CPU, i64::MAX)], 9, Some((vec![insufficient(CPU)], false))),
     ] {
         let load = ResourceRequests { requested: resources(&requested), assumed: Resources::new() };
-        let found = rejection(&PodSchedulingSpec { load, ..pod() }, &NodeInfo { pods, ..full.clone() }, Off);
+        let found =
+            rejection(&PodSchedulingSpec { load, ..pod_spec() }, &NodeInfo { pods, ..full.clone() }, Off);
         let expected =
             expected.map(|(reasons, may_help)| (SchedulerPlugin::NodeResourcesFit, reasons, may_help));
         assert_eq!(found, expected, "{requested:?} {pods}");
@@ -151,19 +151,19 @@ fn missing_resources_and_whether_preemption_could_help() {
 
 #[test]
 fn an_overcommitted_node_still_accepts_a_pod_without_requests() {
-    let over = NodeInfo { used: load(9_000, i64::MAX), ..node("n") };
-    assert_eq!(rejection(&pod(), &over, Off), None);
-    assert!(rejection(&PodSchedulingSpec { load: load(1, 0), ..pod() }, &over, Off).is_some());
+    let over = NodeInfo { used: load(9_000, i64::MAX), ..node_info("n") };
+    assert_eq!(rejection(&pod_spec(), &over, Off), None);
+    assert!(rejection(&PodSchedulingSpec { load: load(1, 0), ..pod_spec() }, &over, Off).is_some());
     let hostile =
-        NodeInfo { allocatable: resources(&[(CPU, i64::MIN)]), used: load(i64::MAX, 0), ..node("n") };
-    assert!(rejection(&PodSchedulingSpec { load: load(1, 0), ..pod() }, &hostile, Off).is_some());
+        NodeInfo { allocatable: resources(&[(CPU, i64::MIN)]), used: load(i64::MAX, 0), ..node_info("n") };
+    assert!(rejection(&PodSchedulingSpec { load: load(1, 0), ..pod_spec() }, &hostile, Off).is_some());
 }
 
 #[test]
 fn sc_3_only_a_change_that_lets_the_pod_in_gives_a_hint() {
-    let spec = PodSchedulingSpec { tolerations: vec![toleration("borne", "Exists", "", "")], ..pod() };
-    let off = [taint("other", "", "NoSchedule")];
-    let open = [taint("borne", "", "NoExecute"), taint("other", "", "PreferNoSchedule")];
+    let spec = PodSchedulingSpec { tolerations: vec![toleration_row("borne Exists")], ..pod_spec() };
+    let off = [taint("other:NoSchedule")];
+    let open = [taint("borne:NoExecute"), taint("other:PreferNoSchedule")];
     for (before, after, expected) in [
         (None, &open[..], true),
         (None, &off[..], false),

@@ -6,14 +6,14 @@ use proptest::prelude::*;
 fn any_taint() -> impl Strategy<Value = Taint> {
     let effect = prop::sample::select(vec!["NoSchedule", "PreferNoSchedule", "NoExecute", "?"]);
     (prop::sample::select(vec!["a", "b"]), prop::sample::select(vec!["", "5"]), effect)
-        .prop_map(|(key, value, effect)| taint(key, value, effect))
+        .prop_map(|(key, value, effect)| taint_of(key, value, effect))
 }
 
 fn any_toleration() -> impl Strategy<Value = Toleration> {
     let operator = prop::sample::select(vec!["", "Exists", "Lt", "?"]);
     let effect = prop::sample::select(vec!["", "NoSchedule", "PreferNoSchedule", "NoExecute", "?"]);
     (prop::sample::select(vec!["", "a", "b"]), operator, prop::sample::select(vec!["", "5", "6"]), effect)
-        .prop_map(|(key, operator, value, effect)| toleration(key, operator, value, effect))
+        .prop_map(|(key, operator, value, effect)| toleration_of(key, operator, value, effect))
 }
 
 fn any_term() -> impl Strategy<Value = NodeTerm> {
@@ -50,7 +50,7 @@ fn any_pod() -> impl Strategy<Value = PodSchedulingSpec> {
             preferred,
             load,
             preempts,
-            ..pod()
+            ..pod_spec()
         },
     )
 }
@@ -66,7 +66,7 @@ fn any_node() -> impl Strategy<Value = NodeInfo> {
             allocatable: allocatable.requested,
             used,
             pods,
-            ..node(&alloc::format!("n{name}"))
+            ..node_info(&alloc::format!("n{name}"))
         },
     )
 }
@@ -145,8 +145,8 @@ proptest! {
         before in prop::collection::vec(any_taint(), 0..3),
         after in prop::collection::vec(any_taint(), 0..3),
     ) {
-        let spec = PodSchedulingSpec { tolerations, ..pod() };
-        let may = |taints: &[Taint]| filter(&spec, &NodeInfo { taints: taints.to_vec(), ..node("n") }, On).is_ok();
+        let spec = PodSchedulingSpec { tolerations, ..pod_spec() };
+        let may = |taints: &[Taint]| filter(&spec, &NodeInfo { taints: taints.to_vec(), ..node_info("n") }, On).is_ok();
         prop_assert_eq!(taints_help(&spec, Some(&before), &after, On), !may(&before) && may(&after));
         prop_assert_eq!(taints_help(&spec, None, &after, On), may(&after));
     }

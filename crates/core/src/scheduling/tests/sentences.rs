@@ -18,12 +18,12 @@ fn sc_1_and_sc_4_in_the_events_wording() {
     let small = NodeInfo {
         allocatable: resources(&[(CPU, 2_000), (MEMORY, 8 * GI)]),
         used: load(1_500, 0),
-        ..node("s")
+        ..node_info("s")
     };
-    let cordoned = NodeInfo { unschedulable: true, ..node("c") };
-    let tainted = NodeInfo { taints: vec![taint("a", "", "NoExecute")], ..node("t") };
+    let cordoned = NodeInfo { unschedulable: true, ..node_info("c") };
+    let tainted = NodeInfo { taints: vec![taint("a:NoExecute")], ..node_info("t") };
     let nodes = [many(1, &small), many(2, &cordoned), many(3, &tainted)].concat();
-    let spec = PodSchedulingSpec { load: load(1_000, 0), ..pod() };
+    let spec = PodSchedulingSpec { load: load(1_000, 0), ..pod_spec() };
     assert_eq!(
         sentence(&spec, &nodes),
         "0/6 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable, 3 node(s) had untolerated \
@@ -39,9 +39,9 @@ fn sc_1_and_sc_4_in_the_events_wording() {
 
 #[test]
 fn reasons_are_sorted_as_text() {
-    let tainted = NodeInfo { taints: vec![taint("a", "", "NoSchedule")], ..node("t") };
-    let full = NodeInfo { pods: 10, used: load(4_000, 8 * GI), ..node("f") };
-    let spec = PodSchedulingSpec { load: load(1_000, GI), ..pod() };
+    let tainted = NodeInfo { taints: vec![taint("a:NoSchedule")], ..node_info("t") };
+    let full = NodeInfo { pods: 10, used: load(4_000, 8 * GI), ..node_info("f") };
+    let spec = PodSchedulingSpec { load: load(1_000, GI), ..pod_spec() };
     assert_eq!(
         sentence(&spec, &[many(10, &tainted), many(2, &full)].concat()),
         "0/12 nodes are available: 10 node(s) had untolerated taint(s), 2 Insufficient cpu, 2 Insufficient memory, 2 \
@@ -53,8 +53,8 @@ fn reasons_are_sorted_as_text() {
 #[test]
 fn affinity() {
     let mut spec =
-        PodSchedulingSpec { node_selector: Labels::from([("disk".into(), "ssd".into())]), ..pod() };
-    let nodes = [node("a"), node("b")];
+        PodSchedulingSpec { node_selector: Labels::from([("disk".into(), "ssd".into())]), ..pod_spec() };
+    let nodes = [node_info("a"), node_info("b")];
     assert_eq!(
         sentence(&spec, &nodes),
         "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector. preemption: 0/2 nodes are \
@@ -62,7 +62,7 @@ fn affinity() {
     );
     spec.node_selector.clear();
     spec.required = Some(vec![named(&["a"])]);
-    let cordoned = [NodeInfo { unschedulable: true, ..node("a") }, node("b")];
+    let cordoned = [NodeInfo { unschedulable: true, ..node_info("a") }, node_info("b")];
     assert_eq!(
         sentence(&spec, &cordoned),
         "0/2 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 node(s) were unschedulable. \
@@ -81,7 +81,7 @@ fn affinity() {
 
 #[test]
 fn no_nodes_at_all() {
-    assert_eq!(sentence(&pod(), &[]), "no nodes available to schedule pods");
+    assert_eq!(sentence(&pod_spec(), &[]), "no nodes available to schedule pods");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Tests the descriptions of taints that are not Kubernetes' own.
 
 use super::*;
-use crate::taint::{TaintEffect, WellKnownTaint};
+use crate::taint::WellKnownTaint;
+use crate::testkit::taint_of;
 
 fn described(key: &str, value: &str) -> Option<WellKnownTaint> {
-    let effect = TaintEffect::NoSchedule;
-    WellKnownTaint::of(&Taint { key: key.into(), value: value.into(), effect, time_added: None })
+    WellKnownTaint::of(&taint_of(key, value, "NoSchedule"))
 }
 
 #[test]

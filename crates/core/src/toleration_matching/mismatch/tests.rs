@@ -1,27 +1,11 @@
 //! Tests that exactly the differing fields are reported, and that correcting them makes a match.
 
 use super::*;
+use crate::testkit::{taint, taint_of, toleration_of, toleration_row};
 use crate::toleration_matching::{TaintMatch, match_taint};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use proptest::prelude::*;
-
-fn taint(key: &str, value: &str, effect: &str) -> Taint {
-    Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
-}
-
-/// Parses `key operator value effect seconds`, separated by spaces, with `_` for an empty field.
-fn toleration(text: &str) -> Toleration {
-    let parts: Vec<&str> = text.split(' ').map(|part| if part == "_" { "" } else { part }).collect();
-    let [key, operator, value, effect, seconds] = parts[..] else { panic!("five parts: {text}") };
-    Toleration {
-        key: key.into(),
-        operator: TolerationOperator::new(operator),
-        value: value.into(),
-        effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
-        seconds: seconds.parse().ok(),
-    }
-}
 
 #[test]
 fn match_4_parts_that_do_not_match_are_named() {
@@ -29,70 +13,63 @@ fn match_4_parts_that_do_not_match_are_named() {
     use ValueMismatch::{Differs, GateOff, NotGreater, NotLess, OwnNoNumber, TaintNoNumber};
     let (on, off) = (NumericOperators::On, NumericOperators::Off);
     let miss = |effect, key, value| Some(Mismatch { effect, key, value });
-    let taint = taint("dedicated", "5", "NoExecute");
+    let taint = taint("dedicated=5:NoExecute");
     for (text, numeric, expected) in [
-        ("dedicated Equal 5 NoExecute _", off, None),
-        ("dedicated Exists _ _ _", off, None),
-        ("dedicated Like _ _ _", off, None),
-        ("dedicated Equal 6 NoExecute _", off, miss(false, None, Some(Differs))),
-        ("dedicated _ 5 NoSchedule _", off, miss(true, None, None)),
-        ("dedicated _ 6 NoSchedule _", off, miss(true, None, Some(Differs))),
-        ("dedicatd Exists _ NoExecute _", off, miss(false, Some(Similar), None)),
-        ("other Exists _ NoExecute _", off, miss(false, Some(Other), None)),
-        ("other Equal 6 NoSchedule _", off, miss(true, Some(Other), Some(Differs))),
-        ("_ Equal 6 _ _", off, miss(false, None, Some(Differs))),
-        ("dedicated Gt 1 _ _", off, miss(false, None, Some(GateOff))),
-        ("dedicated Gt 1 _ _", on, None),
-        ("dedicated Gt 5 _ _", on, miss(false, None, Some(NotGreater))),
-        ("dedicated Lt 5 _ _", on, miss(false, None, Some(NotLess))),
-        ("dedicated Lt 05 _ _", on, miss(false, None, Some(OwnNoNumber))),
-        ("dedicated Like _ NoSchedule _", off, miss(true, None, None)),
+        ("dedicated Equal 5 NoExecute", off, None),
+        ("dedicated Exists", off, None),
+        ("dedicated Like", off, None),
+        ("dedicated Equal 6 NoExecute", off, miss(false, None, Some(Differs))),
+        ("dedicated - 5 NoSchedule", off, miss(true, None, None)),
+        ("dedicated - 6 NoSchedule", off, miss(true, None, Some(Differs))),
+        ("dedicatd Exists - NoExecute", off, miss(false, Some(Similar), None)),
+        ("other Exists - NoExecute", off, miss(false, Some(Other), None)),
+        ("other Equal 6 NoSchedule", off, miss(true, Some(Other), Some(Differs))),
+        ("- Equal 6", off, miss(false, None, Some(Differs))),
+        ("dedicated Gt 1", off, miss(false, None, Some(GateOff))),
+        ("dedicated Gt 1", on, None),
+        ("dedicated Gt 5", on, miss(false, None, Some(NotGreater))),
+        ("dedicated Lt 5", on, miss(false, None, Some(NotLess))),
+        ("dedicated Lt 05", on, miss(false, None, Some(OwnNoNumber))),
+        ("dedicated Like - NoSchedule", off, miss(true, None, None)),
     ] {
-        assert_eq!(Mismatch::of(&toleration(text), &taint, numeric), expected, "{text}");
+        assert_eq!(Mismatch::of(&toleration_row(text), &taint, numeric), expected, "{text}");
     }
     let worded = Taint { value: "db".into(), ..taint };
-    let miss = Mismatch::of(&toleration("dedicated Gt 1 _ _"), &worded, on).unwrap();
+    let miss = Mismatch::of(&toleration_row("dedicated Gt 1"), &worded, on).unwrap();
     assert_eq!(miss.value, Some(TaintNoNumber));
 }
 
 #[test]
 fn the_nearest_has_the_fewest_faults_and_the_same_key() {
-    let short = taint("a", "", "NoExecute");
-    assert_eq!(nearest(&[toleration("b Exists _ _ _")], &short, NumericOperators::Off), None);
-    let taint = taint("dedicated", "db", "NoExecute");
+    let short = taint("a:NoExecute");
+    assert_eq!(nearest(&[toleration_row("b Exists")], &short, NumericOperators::Off), None);
+    let taint = taint("dedicated=db:NoExecute");
     let of = |texts: &[&str]| {
-        let all: Vec<Toleration> = texts.iter().map(|text| toleration(text)).collect();
+        let all: Vec<Toleration> = texts.iter().map(|text| toleration_row(text)).collect();
         nearest(&all, &taint, NumericOperators::Off).map(|near| near.position)
     };
     assert_eq!(of(&[]), None);
-    assert_eq!(of(&["other Exists _ _ _", "third Equal db NoExecute _"]), None);
-    assert_eq!(
-        of(&["other Exists _ _ _", "dedicated Equal web NoSchedule _", "dedicated _ web _ _"]),
-        Some(2)
-    );
-    assert_eq!(
-        of(&["dedicated _ web _ _", "dedicated _ db NoSchedule _"]),
-        Some(0),
-        "the first of equal ones"
-    );
-    assert_eq!(of(&["dedicated _ web _ _", "dedicated _ db _ _"]), None, "that one matches");
+    assert_eq!(of(&["other Exists", "third Equal db NoExecute"]), None);
+    assert_eq!(of(&["other Exists", "dedicated Equal web NoSchedule", "dedicated - web"]), Some(2));
+    assert_eq!(of(&["dedicated - web", "dedicated - db NoSchedule"]), Some(0), "the first of equal ones");
+    assert_eq!(of(&["dedicated - web", "dedicated - db"]), None, "that one matches");
 }
 
 #[test]
 fn match_9_a_later_toleration_with_a_longer_period_is_found() {
-    let taint = taint("a", "", "NoExecute");
+    let taint = taint("a:NoExecute");
     let of = |texts: &[&str]| {
-        let all: Vec<Toleration> = texts.iter().map(|text| toleration(text)).collect();
+        let all: Vec<Toleration> = texts.iter().map(|text| toleration_row(text)).collect();
         more_patient(&all, 0, &taint, NumericOperators::Off)
     };
-    assert_eq!(of(&["a Exists _ NoExecute 300", "a Exists _ NoExecute _"]), Some(1));
+    assert_eq!(of(&["a Exists - NoExecute 300", "a Exists - NoExecute"]), Some(1));
     assert_eq!(
-        of(&["a Exists _ _ 300", "a Exists _ _ 400", "_ Exists _ _ 500", "a Exists _ _ 450"]),
+        of(&["a Exists - - 300", "a Exists - - 400", "- Exists - - 500", "a Exists - - 450"]),
         Some(2)
     );
-    assert_eq!(of(&["a Exists _ NoExecute _", "a Exists _ NoExecute 300"]), None);
-    assert_eq!(of(&["a Exists _ NoExecute 300", "a Exists _ NoExecute 300"]), None);
-    assert_eq!(of(&["a Exists _ NoExecute 300", "a Exists _ NoSchedule _", "b Exists _ _ _"]), None);
+    assert_eq!(of(&["a Exists - NoExecute", "a Exists - NoExecute 300"]), None);
+    assert_eq!(of(&["a Exists - NoExecute 300", "a Exists - NoExecute 300"]), None);
+    assert_eq!(of(&["a Exists - NoExecute 300", "a Exists - NoSchedule", "b Exists"]), None);
 }
 
 fn word() -> impl Strategy<Value = Box<str>> {
@@ -104,9 +81,9 @@ fn any_toleration() -> impl Strategy<Value = Toleration> {
     let operator = prop::sample::select(alloc::vec!["", "Equal", "Exists", "Lt", "Gt", "Like"]);
     let effect = prop::sample::select(alloc::vec!["", "NoExecute", "NoSchedule", "Later"]);
     (word(), operator, word(), effect, prop::option::of(-1..500i64)).prop_map(
-        |(key, o, value, e, seconds)| {
-            let effect = (!e.is_empty()).then(|| TaintEffect::new(e));
-            Toleration { key, operator: TolerationOperator::new(o), value, effect, seconds }
+        |(key, operator, value, effect, seconds)| Toleration {
+            seconds,
+            ..toleration_of(&key, operator, &value, effect)
         },
     )
 }
@@ -121,7 +98,7 @@ proptest! {
         on in any::<bool>(),
     ) {
         let numeric = if on { NumericOperators::On } else { NumericOperators::Off };
-        let taint = taint(&key, &value, "NoExecute");
+        let taint = taint_of(&key, &value, "NoExecute");
         let miss = Mismatch::of(&given, &taint, numeric);
         prop_assert_eq!(miss.is_some(), tolerates(&given, &taint, numeric) == TolerationMatch::No);
         if let Some(miss) = miss {
@@ -139,7 +116,7 @@ proptest! {
         all in prop::collection::vec(any_toleration(), 0..6),
         (key, value) in (word(), word()),
     ) {
-        let taint = taint(&key, &value, "NoExecute");
+        let taint = taint_of(&key, &value, "NoExecute");
         let off = NumericOperators::Off;
         if let Some(near) = nearest(&all, &taint, off) {
             prop_assert_eq!(match_taint(&all, &taint, off), TaintMatch::Untolerated);

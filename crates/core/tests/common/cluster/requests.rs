@@ -9,24 +9,23 @@ use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodName, ResourceVersion};
 use taintward_core::taint::TaintEffect;
+use taintward_core::testkit::node;
 use taintward_core::toleration::TolerationOperator;
 
 impl Cluster {
     pub fn read_node(&self, name: &NodeName) -> LiveRead<NodeFact> {
-        let Some(node) = self.nodes.get(&id_of(name.as_str())) else { return LiveRead::NotFound };
-        if node.unreadable {
+        let Some(stored) = self.nodes.get(&id_of(name.as_str())) else { return LiveRead::NotFound };
+        if stored.unreadable {
             return LiveRead::Undecodable;
         }
         let unstamped =
             |held: &Held| held.taint.effect == TaintEffect::NoExecute && held.taint.time_added.is_none();
         LiveRead::Found(NodeFact {
-            name: name.clone(),
-            uid: node.uid.clone(),
-            version: Some(ResourceVersion(node.version)),
-            created: Some(truncated(node.created)),
-            taints: node.taints.iter().map(|held| held.taint.clone()).collect(),
-            taints_changed: node.taints.iter().any(unstamped).then(|| truncated(node.changed)),
-            ready_out_of_service: false,
+            uid: stored.uid.clone(),
+            created: Some(truncated(stored.created)),
+            taints: stored.taints.iter().map(|held| held.taint.clone()).collect(),
+            taints_changed: stored.taints.iter().any(unstamped).then(|| truncated(stored.changed)),
+            ..node(name.as_str()).at_version(stored.version)
         })
     }
 

@@ -64,7 +64,7 @@ impl Storm {
         self.flights.push(Flight { effect, sent, commits, responses, fate, response: None, orphan: false });
     }
 
-    /// The fate of the next request: an empty tape is a perfect world.
+    /// The fate of the next request: an empty tape is a perfect harness.
     fn draw(&mut self) -> (Fate, i64, i64) {
         let fate = match self.tape.pop_front().unwrap_or(0) {
             0..=135 => Fate::Done,

@@ -1,12 +1,12 @@
 //! Tests that a narrowed affinity selects exactly those selected nodes that belong to a pool.
 
+use crate::admission::cases::{any_pool, any_terms};
 use crate::admission::runs;
-use crate::admission::worlds::{any_pool, any_terms};
 use proptest::prelude::*;
 use taintward_core::admission::pool::{alternatives, narrowed};
 use taintward_core::scheduling::{Labels, NodeTerm};
 
-/// All nodes of a small world: every mixture of names and labels.
+/// All nodes of a small case: every mixture of names and labels.
 fn nodes() -> Vec<(&'static str, Labels)> {
     let mut all = Vec::new();
     for name in ["a", "n"] {

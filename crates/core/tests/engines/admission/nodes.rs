@@ -1,7 +1,7 @@
 //! Tests pools and nodes over time: creation, edits by other clients, deletion.
 
+use crate::admission::cases::any_pool;
 use crate::admission::runs;
-use crate::admission::worlds::any_pool;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -11,10 +11,7 @@ use taintward_core::admission::pool::{
     RecordEdit, RecordTrust, assess, reconcile, remembered,
 };
 use taintward_core::taint::{Taint, TaintEffect};
-
-fn taint(key: &str, value: &str, effect: &str) -> Taint {
-    Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
-}
+use taintward_core::testkit::{taint, taint_of};
 
 /// A change of the node by another client.
 #[derive(Clone, Debug)]
@@ -30,7 +27,8 @@ fn any_foreign() -> impl Strategy<Value = Foreign> {
     let value = || select(vec!["a", "b", "x"]);
     let effect = || select(vec!["NoSchedule", "NoExecute"]);
     prop_oneof![
-        (key(), value(), effect()).prop_map(|(key, value, effect)| Foreign::Taint(taint(key, value, effect))),
+        (key(), value(), effect())
+            .prop_map(|(key, value, effect)| Foreign::Taint(taint_of(key, value, effect))),
         (key(), effect()).prop_map(|(key, effect)| Foreign::Untaint(key, effect)),
         (select(vec!["dedicated", "zone", "pool"]), value())
             .prop_map(|(key, value)| Foreign::Label(key, value)),
@@ -215,8 +213,8 @@ proptest! {
     #[test]
     fn any_record_is_harmless(record in "\\PC{0,60}|a( (taint|label):[a-z./]{0,30}=[a-z]{0,3}(:NoExecute)?){0,3}", pools in vec(any_pool(), 0..2)) {
         let mut node = PoolNode { name: "n".into(), record: Some(record.into()), ..PoolNode::default() };
-        node.taints.push(taint("node.kubernetes.io/not-ready", "", "NoExecute"));
-        node.taints.push(taint("quarantine", "", "NoExecute"));
+        node.taints.push(taint("node.kubernetes.io/not-ready:NoExecute"));
+        node.taints.push(taint("quarantine:NoExecute"));
         let validity = vec![PoolValidity::Applied; pools.len()];
         let edits = reconcile(&pools, &validity, &node, RecordTrust::Pools).edits;
         prop_assert_eq!(edits.remove_taints, vec![]);

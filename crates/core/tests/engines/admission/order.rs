@@ -1,8 +1,8 @@
 //! Tests that mutating twice changes nothing, keeps all tolerations of the author, and does not depend on when
 //! upstream's plugins run (AD-1).
 
+use crate::admission::cases::{AdmissionCase, any_case};
 use crate::admission::runs;
-use crate::admission::worlds::{World, any_world};
 use proptest::prelude::*;
 use taintward_core::admission::extended_resource_toleration::extended_tolerations;
 use taintward_core::admission::pod_toleration_restriction::{
@@ -28,7 +28,7 @@ fn settings(merging: MergeMode) -> ReviewSettings {
     }
 }
 
-impl World {
+impl AdmissionCase {
     fn around(&self) -> ClusterView<'_> {
         ClusterView {
             namespace: Some(&self.namespace),
@@ -97,10 +97,10 @@ proptest! {
 
     /// Reinvocation changes nothing (S13).
     #[test]
-    fn mutating_twice_equals_mutating_once(world in any_world(true)) {
+    fn mutating_twice_equals_mutating_once(case in any_case(true)) {
         let rules = settings(MergeMode::KeepsOwn);
-        let once = world.made(&world.request, &rules);
-        let twice = world.made(&world.after(&once), &rules);
+        let once = case.made(&case.request, &rules);
+        let twice = case.made(&case.after(&once), &rules);
         prop_assert_eq!(&twice.tolerations, &once.tolerations);
         prop_assert_eq!(&twice.required, &once.required);
         prop_assert!(twice.acts.is_empty(), "{:?}", twice.acts);
@@ -109,9 +109,9 @@ proptest! {
     /// All existing tolerations stay, in their order and unchanged, except for the seconds of upstream's defaults
     /// (S13).
     #[test]
-    fn nothing_of_the_authors_is_lost_or_changed(world in any_world(true)) {
-        let made = world.made(&world.request, &settings(MergeMode::KeepsOwn));
-        let before = &world.request.pod.tolerations;
+    fn nothing_of_the_authors_is_lost_or_changed(case in any_case(true)) {
+        let made = case.made(&case.request, &settings(MergeMode::KeepsOwn));
+        let before = &case.request.pod.tolerations;
         prop_assert!(made.tolerations.len() >= before.len());
         for (before, after) in before.iter().zip(&made.tolerations) {
             let reset = Toleration { seconds: before.seconds, ..after.clone() };
@@ -119,36 +119,36 @@ proptest! {
             prop_assert!(before == after || is_upstreams(before), "{:?} {:?}", before, after);
         }
         // On update, not even the seconds of those that existed before.
-        if let Some(old) = &world.request.old {
+        if let Some(old) = &case.request.old {
             prop_assert!(old.tolerations.iter().all(|one| made.tolerations.contains(one)));
         }
     }
 
     /// With upstream's merge, removed tolerations are covered by remaining ones (AD-10).
     #[test]
-    fn ad_10_removed_tolerations_are_covered(world in any_world(true)) {
+    fn ad_10_removed_tolerations_are_covered(case in any_case(true)) {
         let rules = ReviewSettings { defaults: None, ..settings(MergeMode::AsUpstream) };
-        let made = world.made(&world.request, &rules);
-        prop_assert!(covers(&made.tolerations, &world.request.pod.tolerations), "{:?}", made.tolerations);
+        let made = case.made(&case.request, &rules);
+        prop_assert!(covers(&made.tolerations, &case.request.pod.tolerations), "{:?}", made.tolerations);
     }
 
     /// Without configured seconds, and without pools, the result is that of upstream's plugins (AD-2, AD-7 to AD-10).
     #[test]
-    fn ad_1_without_configuration_the_result_is_upstreams(mut world in any_world(true)) {
-        world.pools.clear();
-        world.policies.clear();
-        world.namespace.requested = Default::default();
-        world.request.pod.requested = Default::default();
+    fn ad_1_without_configuration_the_result_is_upstreams(mut case in any_case(true)) {
+        case.pools.clear();
+        case.policies.clear();
+        case.namespace.requested = Default::default();
+        case.request.pod.requested = Default::default();
         let all = Plugins { defaults: true, restriction: Some(MergeMode::AsUpstream), extended: true };
-        let ours = world.made(&world.request, &settings(MergeMode::AsUpstream)).tolerations;
-        prop_assert_eq!(ours, world.upstream(&world.request, all));
+        let ours = case.made(&case.request, &settings(MergeMode::AsUpstream)).tolerations;
+        prop_assert_eq!(ours, case.upstream(&case.request, all));
     }
 
     /// Whichever of upstream's plugins run alongside the default one, before us or after us or both: the result is the
     /// same.
     #[test]
     fn ad_1_the_order_does_not_matter(
-        world in any_world(false),
+        case in any_case(false),
         extended: bool,
         restricting: bool,
         merging in prop_oneof![Just(MergeMode::KeepsOwn), Just(MergeMode::AsUpstream)],
@@ -158,13 +158,13 @@ proptest! {
         let restriction = restricting.then_some(theirs);
         let plugins = Plugins { defaults: true, restriction, extended };
         let rules = settings(merging);
-        let plain = world.made(&world.request, &rules);
-        let before = world.upstream(&world.request, plugins);
-        if !before.starts_with(&world.request.pod.tolerations) {
+        let plain = case.made(&case.request, &rules);
+        let before = case.upstream(&case.request, plugins);
+        if !before.starts_with(&case.request.pod.tolerations) {
             // What upstream's merge has removed from the author's tolerations leaves no trace.
             return Ok(());
         }
-        let behind = world.made(&world.with(before), &rules);
+        let behind = case.made(&case.with(before), &rules);
         // Called again, a merge like upstream's drops what the tolerations for extended resources cover now; and
         // these are placed before those of the namespace if upstream added them but not those.
         if !extended || (restriction.is_some() && merging == MergeMode::KeepsOwn) {
@@ -175,54 +175,54 @@ proptest! {
         }
         prop_assert_eq!(&behind.required, &plain.required);
         let single = Plugins { restriction: None, ..plugins };
-        let after = world.upstream(&world.after(&plain), single);
+        let after = case.upstream(&case.after(&plain), single);
         prop_assert_eq!(&after, &plain.tolerations);
         if merging == MergeMode::KeepsOwn && restriction != Some(MergeMode::AsUpstream) {
-            prop_assert_eq!(&world.upstream(&world.after(&plain), plugins), &plain.tolerations);
+            prop_assert_eq!(&case.upstream(&case.after(&plain), plugins), &plain.tolerations);
         }
     }
 
     /// For any request: there is a result, the same one each time, and an unknown fact rejects no pod but one that
     /// could get onto the nodes of a pool that denies.
     #[test]
-    fn unknown_facts_keep_pods_out_of_pools_and_refuse_nothing_else(world in any_world(true)) {
+    fn unknown_facts_keep_pods_out_of_pools_and_refuse_nothing_else(case in any_case(true)) {
         let rules = settings(MergeMode::KeepsOwn);
-        let known = review(world.request.clone(), &world.around(), &rules);
-        prop_assert_eq!(&known, &review(world.request.clone(), &world.around(), &rules));
-        let cold = review(world.request.clone(), &ClusterView::default(), &rules);
+        let known = review(case.request.clone(), &case.around(), &rules);
+        prop_assert_eq!(&known, &review(case.request.clone(), &case.around(), &rules));
+        let cold = review(case.request.clone(), &ClusterView::default(), &rules);
         prop_assert!(cold.ruling.denial.is_none());
-        prop_assert!(cold.mutation.tolerations.starts_with(&world.request.pod.tolerations));
-        let lost = ClusterView { namespace: None, ..world.around() };
-        let denial = review(world.request.clone(), &lost, &rules).ruling.denial;
-        let lenient = world.pools.iter().all(|pool| pool.enforcement != PoolEnforcement::Deny);
+        prop_assert!(cold.mutation.tolerations.starts_with(&case.request.pod.tolerations));
+        let lost = ClusterView { namespace: None, ..case.around() };
+        let denial = review(case.request.clone(), &lost, &rules).ruling.denial;
+        let lenient = case.pools.iter().all(|pool| pool.enforcement != PoolEnforcement::Deny);
         prop_assert!(denial.as_ref().is_none_or(|denial| denial.rule == AdmissionRule::Pools && !lenient));
         let warned: Vec<DedicatedPool> =
-            world.pools.iter().map(|pool| DedicatedPool { enforcement: PoolEnforcement::Warn, ..pool.clone() }).collect();
+            case.pools.iter().map(|pool| DedicatedPool { enforcement: PoolEnforcement::Warn, ..pool.clone() }).collect();
         let lost = ClusterView { pools: Some(&warned), ..lost };
-        prop_assert!(review(world.request.clone(), &lost, &rules).ruling.denial.is_none());
+        prop_assert!(review(case.request.clone(), &lost, &rules).ruling.denial.is_none());
     }
 
     /// If pools are the only rule that rejects, an installation has API servers call the webhook only for pods that may
     /// enter one.
     #[test]
-    fn a_pod_that_can_enter_no_pool_is_not_judged(mut world in any_world(true)) {
-        world.request.pod.node = None;
-        world.request.pod.tolerations.retain(|one| one.key.starts_with("node.kubernetes.io/"));
+    fn a_pod_that_can_enter_no_pool_is_not_judged(mut case in any_case(true)) {
+        case.request.pod.node = None;
+        case.request.pod.tolerations.retain(|one| one.key.starts_with("node.kubernetes.io/"));
         let rules = ReviewSettings { restriction: None, advice: None, ..settings(MergeMode::KeepsOwn) };
-        let ruling = validate(&world.request, &world.around(), &rules);
+        let ruling = validate(&case.request, &case.around(), &rules);
         prop_assert!(ruling.denial.is_none() && ruling.warnings.is_empty(), "{:?}", ruling);
     }
 
     /// An update that adds nothing is never rejected (VAL-6): an old pod stays updatable.
     #[test]
-    fn an_update_that_adds_nothing_is_never_refused(mut world in any_world(true)) {
-        world.request.operation = taintward_core::admission::request::Operation::Update;
-        world.request.old = Some(PreviousPod {
-            tolerations: world.request.pod.tolerations.clone(),
-            gated: world.request.pod.gated,
-            made_for: world.request.pod.identity.made_for.clone(),
+    fn an_update_that_adds_nothing_is_never_refused(mut case in any_case(true)) {
+        case.request.operation = taintward_core::admission::request::Operation::Update;
+        case.request.old = Some(PreviousPod {
+            tolerations: case.request.pod.tolerations.clone(),
+            gated: case.request.pod.gated,
+            made_for: case.request.pod.identity.made_for.clone(),
         });
-        let ruling = validate(&world.request, &world.around(), &settings(MergeMode::KeepsOwn));
+        let ruling = validate(&case.request, &case.around(), &settings(MergeMode::KeepsOwn));
         prop_assert!(ruling.denial.is_none() && ruling.warnings.is_empty(), "{:?}", ruling);
     }
 }

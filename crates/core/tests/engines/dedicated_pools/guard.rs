@@ -2,7 +2,7 @@
 
 use crate::dedicated_pools::api_server::ApiServer;
 use crate::dedicated_pools::control_loop::{ControlLoop, RequestOutcomes};
-use crate::dedicated_pools::objects::{node, pool, prepared};
+use crate::dedicated_pools::objects::{pool, pool_node, prepared};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{GUARD_BUDGET, GUARD_MAX, PoolCondition, PoolFact, PoolGuard};
 use taintward_core::time::Span;
@@ -22,10 +22,10 @@ fn server(pools: impl IntoIterator<Item = PoolFact>) -> ApiServer {
     server.guard = Some(PoolGuard::default());
     server.guard_most = Some(GUARD_MAX);
     for fact in pools {
-        server.put_node(node(&fact.pool.name));
+        server.put_node(pool_node(&fact.pool.name));
         server.put_pool(fact);
     }
-    server.put_node(node("open"));
+    server.put_node(pool_node("open"));
     server
 }
 
@@ -107,7 +107,7 @@ fn a_pool_loses_its_label_before_it_is_left_out() {
     assert!((0..3).all(|at| validity(&run, &format!("large{at}")) == (true, true)));
     for at in 0..4 {
         let fact = sized(&format!("new{at}"), 100_000);
-        run.server.put_node(node(&fact.pool.name));
+        run.server.put_node(pool_node(&fact.pool.name));
         run.server.put_pool(fact);
     }
     change(&mut run, "victim", |fact| fact.pool.users.users.clear());
@@ -240,7 +240,7 @@ fn a_node_that_joins_a_pool_that_is_left_out_is_unknown_at_first() {
     assert_eq!((validity(&run, "large"), validity(&run, "victim")), ((false, false), (true, true)));
     change(&mut run, "large", |fact| fact.pool.members.names.push("joins".into()));
     run.run_for(Span::from_secs(5));
-    run.server.put_node(node("joins"));
+    run.server.put_node(pool_node("joins"));
     let is_known = |run: &ControlLoop| run.server.guard.as_ref().unwrap().nodes.contains("joins");
     let is_named = |run: &ControlLoop| {
         let recorded = live(run, "large").recorded.as_ref().unwrap();
@@ -256,7 +256,7 @@ fn a_node_that_joins_a_pool_that_is_left_out_is_unknown_at_first() {
 fn a_pool_without_room_for_nodes_leaves_the_guard_empty() {
     let mut server = server([pool("victim", &["victim"])]);
     for at in 0..9_000 {
-        server.put_node(node(&format!("{at:0120}")));
+        server.put_node(pool_node(&format!("{at:0120}")));
     }
     let mut run = ControlLoop::new(server, 7);
     run.run_for(Span::from_secs(20));

@@ -2,13 +2,13 @@
 
 use taintward_core::admission::LabelSelector;
 use taintward_core::admission::pool::{
-    AppliedMark, DedicatedPool, PodOnNodeFact, PoolEnforcement, PoolLabel, PoolMembers, PoolNode, PoolTaint,
-    PoolUsers,
+    DedicatedPool, PodOnNodeFact, PoolEnforcement, PoolLabel, PoolMembers, PoolNode, PoolTaint, PoolUsers,
 };
 use taintward_core::admission::request::PodIdentity;
 use taintward_core::dedicated_pools::{FINALIZER, PoolFact, PoolNodeFact};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint::Taint;
+use taintward_core::testkit::taint_of;
 use taintward_core::time::Wall;
 
 /// A pool of these nodes for namespaces with `team=NAME`, with taint and label `dedicated=NAME`.
@@ -46,7 +46,7 @@ pub fn prepared(name: &str, nodes: &[&str]) -> PoolFact {
     fact
 }
 
-pub fn node(name: &str) -> PoolNodeFact {
+pub fn pool_node(name: &str) -> PoolNodeFact {
     PoolNodeFact {
         uid: Uid::new(&format!("u-{name}")),
         version: Some(ResourceVersion(1)),
@@ -57,24 +57,20 @@ pub fn node(name: &str) -> PoolNodeFact {
 
 /// A node as a pool of this name writes it.
 pub fn dedicated(name: &str, pool: &str) -> PoolNodeFact {
-    let mut fact = node(name);
+    let mut fact = pool_node(name);
     let record = format!("{pool} taint:dedicated={pool}:NoSchedule label:dedicated={pool}");
     fact.node.record = Some(record.into());
     fact.node.labels.insert("dedicated".into(), pool.into());
-    fact.node.taints.push(taint(pool));
+    fact.node.taints.push(pool_taint(pool));
     fact
 }
 
-pub fn taint(value: &str) -> Taint {
-    let mark = AppliedMark::Taint {
-        key: "dedicated".into(),
-        value: value.into(),
-        effect: TaintEffect::new("NoSchedule"),
-    };
-    mark.taint().unwrap()
+/// The taint of the pool with this name.
+pub fn pool_taint(pool: &str) -> Taint {
+    taint_of("dedicated", pool, "NoSchedule")
 }
 
-pub fn pod(name: &str, namespace: &str, node: &str) -> PodOnNodeFact {
+pub fn resident(name: &str, namespace: &str, node: &str) -> PodOnNodeFact {
     PodOnNodeFact {
         id: PodId::new(Uid::new(&format!("u-{namespace}-{name}")), PodName::new(namespace, name)),
         identity: PodIdentity { namespace: namespace.into(), ..PodIdentity::default() },

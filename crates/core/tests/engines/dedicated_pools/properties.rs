@@ -3,7 +3,7 @@
 
 use crate::dedicated_pools::api_server::ApiServer;
 use crate::dedicated_pools::control_loop::{ControlLoop, RequestOutcomes};
-use crate::dedicated_pools::objects::{node, pod, pool, taint};
+use crate::dedicated_pools::objects::{pool, pool_node, pool_taint, resident};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::Config;
@@ -67,7 +67,7 @@ fn command(run: &mut ControlLoop, (kind, a, b): Command, number: usize) {
             pool.enforcement = [PoolEnforcement::Evict, PoolEnforcement::Deny][usize::from(b % 2)];
         }),
         6 => {
-            let mut fact = node(&node_name);
+            let mut fact = pool_node(&node_name);
             fact.uid = Uid::new(&format!("{node_name}-{number}"));
             if !server.nodes.contains_key(&node_name) {
                 server.put_node(fact);
@@ -75,14 +75,14 @@ fn command(run: &mut ControlLoop, (kind, a, b): Command, number: usize) {
         }
         7 => server.remove_node(&node_name),
         8 => edit_node(server, &node_name, |node| {
-            node.taints = vec![taint(["other", "p0"][usize::from(b % 2)])]
+            node.taints = vec![pool_taint(["other", "p0"][usize::from(b % 2)])]
         }),
         9 => edit_node(server, &node_name, |node| {
             (node.taints, node.labels) = Default::default();
         }),
         10 => edit_node(server, &node_name, |node| node.record = None),
         11..=13 => {
-            server.put_pod(pod(
+            server.put_pod(resident(
                 &format!("x{number}"),
                 ["team", "shop", "unlabelled"][usize::from(b % 3)],
                 &node_name,
@@ -209,7 +209,7 @@ fn assert_released(pools: &[DedicatedPool], validity: &[PoolValidity], node: &Po
 fn world() -> ApiServer {
     let mut server = ApiServer::default();
     server.guard = Some(PoolGuard::default());
-    ["n0", "n1", "n2", "open"].into_iter().for_each(|name| _ = server.put_node(node(name)));
+    ["n0", "n1", "n2", "open"].into_iter().for_each(|name| _ = server.put_node(pool_node(name)));
     server.put_namespace("team", &[("team", "p0")]);
     server.put_namespace("shop", &[]);
     server.put_pool(pool("p0", &["n0", "n1"]));

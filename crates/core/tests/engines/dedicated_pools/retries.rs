@@ -1,7 +1,7 @@
 //! Tests the pauses after failed effects.
 
 use crate::dedicated_pools::api_server::{exemptions, failed, list};
-use crate::dedicated_pools::objects::{node, pod, prepared};
+use crate::dedicated_pools::objects::{pool_node, prepared, resident};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
     DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, PoolEffect, PoolFact, PoolGuardWrite,
@@ -26,9 +26,9 @@ fn engine(nodes: usize) -> DedicatedPoolEngine {
     });
     let pools =
         list([prepared("a", &names)].into_iter()).map(|event| DedicatedPoolInput::Pools(Box::new(event)));
-    let nodes = list(names.iter().copied().chain(["open"]).map(node)).map(DedicatedPoolInput::Nodes);
+    let nodes = list(names.iter().copied().chain(["open"]).map(pool_node)).map(DedicatedPoolInput::Nodes);
     let namespaces = list(std::iter::empty()).map(DedicatedPoolInput::Namespaces);
-    let pods = list([pod("p", "shop", "open")].into_iter()).map(DedicatedPoolInput::Pods);
+    let pods = list([resident("p", "shop", "open")].into_iter()).map(DedicatedPoolInput::Pods);
     pools.chain(nodes).chain(namespaces).chain(pods).for_each(|input| engine.handle(input, at(0)));
     engine.tick(Mono::from_micros(0));
     engine
@@ -87,7 +87,7 @@ fn a_watch_event_ends_the_pause_only_after_a_conflict() {
         let effect = next_node(&mut engine, Lane::All, at(0)).unwrap();
         fail(&mut engine, effect, failure, at(0));
         assert!(next_node(&mut engine, Lane::All, at(0)).is_none());
-        let event = ObjectEvent::Applied { fact: node("n0"), listed: false };
+        let event = ObjectEvent::Applied { fact: pool_node("n0"), listed: false };
         engine.handle(DedicatedPoolInput::Nodes(event), at(0));
         assert_eq!(next_node(&mut engine, Lane::All, at(0)).is_none(), waits, "{failure:?}");
     }
@@ -117,7 +117,7 @@ fn a_response_to_an_effect_of_an_older_plan_does_not_settle_a_node() {
         let later = at(1_000_000);
         engine.tick(later.mono);
         assert!(next_node(&mut engine, Lane::All, later).is_none(), "one at a time");
-        let result = Ok(PoolResponse::Node { fact: Box::new(node("n0")), is_written: false });
+        let result = Ok(PoolResponse::Node { fact: Box::new(pool_node("n0")), is_written: false });
         engine.handle(DedicatedPoolInput::EffectDone { effect, result }, later);
         assert_eq!(next_node(&mut engine, Lane::All, later).is_some(), is_newer);
     }

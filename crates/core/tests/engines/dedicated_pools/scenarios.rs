@@ -2,7 +2,7 @@
 
 use crate::dedicated_pools::api_server::ApiServer;
 use crate::dedicated_pools::control_loop::{ControlLoop, RequestOutcomes};
-use crate::dedicated_pools::objects::{dedicated, node, pod, pool, prepared, taint};
+use crate::dedicated_pools::objects::{dedicated, pool, pool_node, pool_taint, prepared, resident};
 use taintward_core::admission::pool::{DaemonSetPolicy, PoolEnforcement};
 use taintward_core::dedicated_pools::{
     DedicatedPoolNotice, FINALIZER, PoolEffect, PoolFact, PoolGuard, PoolNodeDelay, PoolNodeFact,
@@ -17,7 +17,7 @@ fn server(pools: &[PoolFact], nodes: &[PoolNodeFact]) -> ApiServer {
     let mut server = ApiServer::default();
     server.guard = Some(PoolGuard::default());
     pools.iter().cloned().for_each(|fact| _ = server.put_pool(fact));
-    nodes.iter().cloned().chain([node("open")]).for_each(|fact| _ = server.put_node(fact));
+    nodes.iter().cloned().chain([pool_node("open")]).for_each(|fact| _ = server.put_node(fact));
     server.put_namespace("team", &[("team", "a")]);
     server.put_namespace("shop", &[]);
     server
@@ -48,7 +48,7 @@ fn a_pool_changes_no_node_before_it_has_the_finalizer_and_marks() {
         (prepared("a", &["n1"]), &["node n1"]),
     ];
     for (fact, expected) in all {
-        let run = after(60, server(&[fact], &[node("n1"), node("n2")]));
+        let run = after(60, server(&[fact], &[pool_node("n1"), pool_node("n2")]));
         let mut writes = run.server.writes.iter().map(String::as_str);
         assert!(expected.iter().all(|one| writes.any(|write| write == *one)), "{:?}", run.server.writes);
         let is_node = |write: &&String| write.starts_with("node");
@@ -69,7 +69,7 @@ fn a_new_taint_is_recorded_before_it_is_added_and_the_old_one_forgotten_after_it
     let Some(PoolEffect::UpdateStatus { marks, .. }) = run.pulled.first() else { panic!("{:?}", run.pulled) };
     assert_eq!(marks.len(), 4, "the marks it adds now, and those still on nodes: {marks:?}");
     run.run_for(Span::from_secs(60));
-    assert_eq!(run.server.nodes["n1"].node.taints, [taint("b")]);
+    assert_eq!(run.server.nodes["n1"].node.taints, [pool_taint("b")]);
     assert_eq!(run.server.pools[&changed.uid].pool.applied_marks, changed.pool.marks());
     assert!(run.server.writes.contains(&"pruned status of a".to_owned()));
 }
@@ -79,8 +79,8 @@ fn a_deleted_pool_releases_its_nodes_and_is_removed() {
     let mut leaving = prepared("a", &["n1"]);
     leaving.finalizers = vec![FINALIZER.into()];
     leaving.pool.leaving = true;
-    let run = after(60, server(&[leaving], &[dedicated("n1", "a"), node("n2")]));
-    assert_eq!(run.server.nodes["n1"].node, node("n1").node);
+    let run = after(60, server(&[leaving], &[dedicated("n1", "a"), pool_node("n2")]));
+    assert_eq!(run.server.nodes["n1"].node, pool_node("n1").node);
     assert!(run.server.pools.is_empty());
     assert!(run.notices.contains(&DedicatedPoolNotice::PoolGone { pool: "a".into() }), "{:?}", run.notices);
 }
@@ -115,7 +115,8 @@ fn a_node_that_is_taken_out_of_a_pool_loses_its_marks_whatever_its_record_says()
     for record in
         ["{}", "", "a", "ghost", "ghost label:dedicated=ghost", "ghost taint:dedicated=a:NoSchedule"]
     {
-        let mut run = ControlLoop::new(server(&[prepared("a", &["n1", "n2"])], &[node("n1"), node("n2")]), 7);
+        let mut run =
+            ControlLoop::new(server(&[prepared("a", &["n1", "n2"])], &[pool_node("n1"), pool_node("n2")]), 7);
         run.run_for(Span::from_secs(10));
         assert_eq!(run.server.nodes["n2"].node, dedicated("n2", "a").node);
         let mut forged = run.server.nodes["n2"].clone();
@@ -127,23 +128,23 @@ fn a_node_that_is_taken_out_of_a_pool_loses_its_marks_whatever_its_record_says()
         run.server.put_pool(pool);
         run.run_for(Span::from_secs(5));
         let left = &run.server.nodes["n2"].node;
-        assert_eq!((&left.labels, &left.taints), (&node("n2").node.labels, &Vec::new()), "{record}");
+        assert_eq!((&left.labels, &left.taints), (&pool_node("n2").node.labels, &Vec::new()), "{record}");
         assert_eq!(run.server.nodes["n1"].node, dedicated("n1", "a").node);
     }
     // Without a record, too; only what is not a pool's own stays.
-    let mut foreign = node("n2");
-    foreign.node.taints = vec![taint("a"), taint("other")];
-    let run = after(10, server(&[prepared("a", &["n1"])], &[node("n1"), foreign]));
-    assert_eq!(run.server.nodes["n2"].node.taints, [taint("other")]);
+    let mut foreign = pool_node("n2");
+    foreign.node.taints = vec![pool_taint("a"), pool_taint("other")];
+    let run = after(10, server(&[prepared("a", &["n1"])], &[pool_node("n1"), foreign]));
+    assert_eq!(run.server.nodes["n2"].node.taints, [pool_taint("other")]);
 }
 
 #[test]
 fn a_pool_is_ready_when_its_nodes_are_written() {
-    let mut server = server(&[prepared("a", &["n1", "n2"])], &[dedicated("n1", "a"), node("n2")]);
+    let mut server = server(&[prepared("a", &["n1", "n2"])], &[dedicated("n1", "a"), pool_node("n2")]);
     for (name, namespace, node) in
         [("own", "team", "n1"), ("astray", "team", "open"), ("other", "shop", "n1"), ("far", "shop", "open")]
     {
-        server.put_pod(pod(name, namespace, node));
+        server.put_pod(resident(name, namespace, node));
     }
     let mut run = ControlLoop::new(server, 7);
     run.run_for(Span::from_millis(60));
@@ -159,7 +160,7 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
         "n2 is not written"
     );
     assert_eq!(counts.members, ["n1".into(), "n2".into()]);
-    run.server.remove_pod(pod("astray", "team", "open").id.uid());
+    run.server.remove_pod(resident("astray", "team", "open").id.uid());
     run.run_for(Span::from_secs(30));
     assert_eq!(ready(&run, "a").0, "Applied");
     let evictions: Vec<&String> =
@@ -169,7 +170,7 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
 
 #[test]
 fn a_status_says_why_nodes_are_not_written_yet() {
-    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[node("n1")]), 7);
+    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[pool_node("n1")]), 7);
     run.run_for(Span::from_millis(25));
     run.outcomes = RequestOutcomes::Forbidden;
     run.run_for(Span::from_secs(5));
@@ -181,7 +182,7 @@ fn a_status_says_why_nodes_are_not_written_yet() {
     );
     let Some(PoolNodeDelay::Retry { at, message }) = explained.delayed_by else { panic!("{explained:?}") };
     assert!(at > run.now && message == Some("Forbidden"));
-    // From now on only writes of nodes are rejected.
+    // From now on only writes of nodes are refused.
     run.outcomes = RequestOutcomes::Responded;
     run.run_for(Span::from_secs(60));
     assert_eq!(ready(&run, "a").0, "Applied");
@@ -200,7 +201,7 @@ fn a_status_says_why_nodes_are_not_written_yet() {
 
 #[test]
 fn a_follower_pulls_nothing_and_finds_all_due_effects_when_it_leads() {
-    let mut run = ControlLoop::new(server(&[pool("a", &["n1"])], &[node("n1")]), 7);
+    let mut run = ControlLoop::new(server(&[pool("a", &["n1"])], &[pool_node("n1")]), 7);
     run.leading = false;
     run.run_for(Span::from_secs(300));
     assert!(run.server.writes.is_empty() && run.pulled.is_empty());
@@ -213,7 +214,7 @@ fn a_follower_pulls_nothing_and_finds_all_due_effects_when_it_leads() {
 
 #[test]
 fn a_known_node_and_its_pool_are_in_one_write() {
-    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[node("n1"), node("n2")]), 7);
+    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[pool_node("n1"), pool_node("n2")]), 7);
     run.run_for(Span::from_millis(60));
     let guard = run.server.guard.clone().unwrap();
     let names = |names: &[&str]| names.iter().map(|&name| name.into()).collect();
@@ -223,20 +224,22 @@ fn a_known_node_and_its_pool_are_in_one_write() {
     // If no pool denies other pods, unknown nodes are open, and no names are needed.
     let mut idle = prepared("a", &["n1"]);
     idle.pool.enforcement = PoolEnforcement::Warn;
-    let guard = after(10, server(&[idle], &[node("n1")])).server.guard.unwrap();
+    let guard = after(10, server(&[idle], &[pool_node("n1")])).server.guard.unwrap();
     assert_eq!((guard.nodes.len(), guard.unknown), (0, UnknownNodePolicy::Allow));
     assert!(guard.pools.len() == 1 && !guard.pools[0].denial_if_unjudged);
     let mut daemons = prepared("a", &["n1"]);
     daemons.pool.daemon_sets = DaemonSetPolicy::Allow;
-    let guard = after(10, server(&[daemons.clone()], &[node("n1")])).server.guard.unwrap();
+    let guard = after(10, server(&[daemons.clone()], &[pool_node("n1")])).server.guard.unwrap();
     assert_eq!(guard.unknown, UnknownNodePolicy::AllowDaemonSets);
-    let guard = after(10, server(&[daemons, prepared("b", &["n2"])], &[node("n1"), node("n2")])).server.guard;
+    let guard = after(10, server(&[daemons, prepared("b", &["n2"])], &[pool_node("n1"), pool_node("n2")]))
+        .server
+        .guard;
     assert_eq!(guard.unwrap().unknown, UnknownNodePolicy::Deny, "one of them allows no DaemonSets");
 }
 
 #[test]
 fn a_pool_has_the_label_while_the_guard_contains_it() {
-    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[node("n1")]), 7);
+    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[pool_node("n1")]), 7);
     let uid = prepared("a", &[]).uid;
     let labelled = |run: &ControlLoop| run.server.pools[&uid].has_guard_label;
     run.run_for(Span::from_secs(5));
@@ -272,7 +275,8 @@ fn a_pool_has_the_label_while_the_guard_contains_it() {
 #[test]
 fn an_undecodable_pool_stays_in_the_guard_and_a_deleted_one_does_not() {
     let (odd, gone) = (prepared("a", &["n1"]), prepared("b", &["n2"]));
-    let mut run = ControlLoop::new(server(&[odd.clone(), gone.clone()], &[node("n1"), node("n2")]), 7);
+    let mut run =
+        ControlLoop::new(server(&[odd.clone(), gone.clone()], &[pool_node("n1"), pool_node("n2")]), 7);
     run.run_for(Span::from_secs(10));
     run.server.undecodable.push(odd.uid.clone());
     let live = run.server.pools[&odd.uid].clone();
@@ -287,7 +291,7 @@ fn an_undecodable_pool_stays_in_the_guard_and_a_deleted_one_does_not() {
 
 #[test]
 fn without_the_definition_nothing_is_done() {
-    let mut run = ControlLoop::new(server(&[pool("a", &["n1"])], &[node("n1")]), 7);
+    let mut run = ControlLoop::new(server(&[pool("a", &["n1"])], &[pool_node("n1")]), 7);
     let now = run.time();
     run.engine.handle(taintward_core::dedicated_pools::DedicatedPoolInput::DefinitionAbsent(true), now);
     run.run_for(Span::from_secs(30));

@@ -2,7 +2,7 @@
 
 use crate::dedicated_pools::api_server::{ApiServer, exemptions, list};
 use crate::dedicated_pools::control_loop::ControlLoop;
-use crate::dedicated_pools::objects::{node, pod, pool, prepared};
+use crate::dedicated_pools::objects::{pool, pool_node, prepared, resident};
 use taintward_core::dedicated_pools::{
     DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, DedicatedPoolNotice,
 };
@@ -56,9 +56,9 @@ fn watches_are_needed_until_it_is_known_that_there_are_no_pools_and_a_while_afte
 fn without_a_pool_nothing_is_stored_and_an_incomplete_list_does_not_count() {
     let mut server = ApiServer::default();
     server.put_pool(prepared("a", &["n1"]));
-    [node("n1"), node("open")].into_iter().for_each(|fact| _ = server.put_node(fact));
+    [pool_node("n1"), pool_node("open")].into_iter().for_each(|fact| _ = server.put_node(fact));
     server.put_namespace("shop", &[]);
-    server.put_pod(pod("p", "shop", "n1"));
+    server.put_pod(resident("p", "shop", "n1"));
     let mut run = ControlLoop::new(server, 7);
     run.run_for(Span::from_secs(10));
     assert_eq!((run.engine.stats().nodes, run.engine.is_synced()), (1, true));
@@ -69,7 +69,7 @@ fn without_a_pool_nothing_is_stored_and_an_incomplete_list_does_not_count() {
     let now = run.time();
     // The end of a list whose beginning was forgotten.
     run.engine
-        .handle(DedicatedPoolInput::Nodes(ObjectEvent::Applied { fact: node("n1"), listed: true }), now);
+        .handle(DedicatedPoolInput::Nodes(ObjectEvent::Applied { fact: pool_node("n1"), listed: true }), now);
     run.engine.handle(DedicatedPoolInput::Nodes(ObjectEvent::ListCompleted), now);
     for event in list([pool("a", &["n1"])].into_iter()) {
         run.engine.handle(DedicatedPoolInput::Pools(Box::new(event)), now);
@@ -82,7 +82,7 @@ fn everything_is_reconciled_at_most_five_times_a_second_and_a_fifth_of_the_time(
     for (took, pause) in [(1_000, 200_000), (100_000, 400_000)] {
         let mut engine = engine();
         pools(&mut engine, &["a"], 0);
-        let others = list([node("n1"), node("n2")].into_iter()).map(DedicatedPoolInput::Nodes);
+        let others = list([pool_node("n1"), pool_node("n2")].into_iter()).map(DedicatedPoolInput::Nodes);
         let others = others.chain(list(std::iter::empty()).map(DedicatedPoolInput::Namespaces));
         let others = others.chain(list(std::iter::empty()).map(DedicatedPoolInput::Pods));
         others.for_each(|input| engine.handle(input, at(0)));

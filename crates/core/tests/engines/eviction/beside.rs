@@ -1,16 +1,18 @@
 //! Tests that another taint eviction controller is detected, and nothing else is mistaken for one (P39).
 
-use crate::common::script::{Script, at, failed, pod, reference, well};
+use crate::common::script::{Script, at, failed, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice};
 use taintward_core::fact::{PodFact, PodLifePhase};
 use taintward_core::identity::ResourceVersion;
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::{pod, pod_ref};
 
 /// The marked pod, as the watch delivers it.
 fn reported(version: u64, by_another: bool, life_phase: PodLifePhase) -> EvictionInput {
-    let fact = PodFact { marked: true, marked_by_another: by_another, life_phase, ..pod("p", version, &[]) };
+    let fact =
+        PodFact { marked: true, marked_by_another: by_another, life_phase, ..pod("p").at_version(version) };
     EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })
 }
 
@@ -23,7 +25,7 @@ fn signs(script: &Script) -> (usize, usize) {
 
 /// Runs for two seconds; with the first DELETE the watch delivers `changes`, and `response` is the response to it.
 fn at_our_delete(changes: &[EvictionInput], response: Result<(), ApiFailure>) -> Script {
-    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
     let mut first = true;
     let mut received = Vec::new();
     script.run(1.5, |when, effect| match effect {
@@ -50,8 +52,10 @@ const TERMINATING: PodLifePhase = PodLifePhase::Terminating;
 fn a_mark_of_another_controller_is_reported_once_in_any_order() {
     for ours_first in [false, true] {
         let mut script = Script::new(EvictionConfig::default());
-        script
-            .send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
+        script.send(
+            1.0,
+            EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p").at_version(10), listed: false }),
+        );
         if ours_first {
             script.send(1.1, reported(11, false, PodLifePhase::Live));
         }
@@ -65,7 +69,7 @@ fn a_mark_of_another_controller_is_reported_once_in_any_order() {
 /// The engine's own request to mark it is in flight, and comes second.
 #[test]
 fn a_mark_of_another_controller_is_reported_while_the_own_mark_is_in_flight() {
-    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
     script.run(1.5, |when, effect| match effect {
         EvictionEffect::SetDisruptionTarget { .. } => {
             (failed(effect, at(when).mono, ApiFailure::Conflict), 0.9)
@@ -85,7 +89,10 @@ fn a_mark_of_another_controller_is_reported_while_the_own_mark_is_in_flight() {
 #[test]
 fn no_other_mark_is_mistaken_for_it() {
     let mut script = Script::new(EvictionConfig::default());
-    script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 10, &[]), listed: false }));
+    script.send(
+        1.0,
+        EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p").at_version(10), listed: false }),
+    );
     script.send(1.1, reported(11, false, PodLifePhase::Live));
     let EvictionInput::Pods(ObjectEvent::Applied { fact, .. }) = reported(12, true, PodLifePhase::Live)
     else {
@@ -101,7 +108,7 @@ fn no_other_mark_is_mistaken_for_it() {
 
 #[test]
 fn a_deletion_by_another_client_before_the_own_one_is_reported() {
-    let gone = [EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into()))];
+    let gone = [EvictionInput::Pods(ObjectEvent::Deleted(pod_ref("p").into()))];
     let going = [reported(300, false, TERMINATING)];
     for changes in [&gone, &going] {
         for failure in [ApiFailure::NotFound, ApiFailure::Conflict] {
@@ -116,7 +123,7 @@ fn a_deletion_by_another_client_before_the_own_one_is_reported() {
 
 #[test]
 fn own_deletions_are_not_reported() {
-    let gone = EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into()));
+    let gone = EvictionInput::Pods(ObjectEvent::Deleted(pod_ref("p").into()));
     let going = reported(300, false, TERMINATING);
     for changes in [vec![gone.clone()], vec![going.clone()], vec![going, gone], vec![]] {
         // Accepted; or without a response, and perhaps carried out.
@@ -130,7 +137,7 @@ fn own_deletions_are_not_reported() {
 /// An API-initiated eviction, a preemption and podgc replace the mark's reason by their own.
 #[test]
 fn another_reason_is_not_another_controller() {
-    let mut fact = pod("p", 300, &[]);
+    let mut fact = pod("p").at_version(300);
     (fact.life_phase, fact.version) = (TERMINATING, Some(ResourceVersion(300)));
     let script = at_our_delete(
         &[EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })],
@@ -142,12 +149,12 @@ fn another_reason_is_not_another_controller() {
 /// If another request failed first, any client had the time to delete it.
 #[test]
 fn after_a_refusal_a_deletion_proves_nothing() {
-    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
     script.run(1.5, |when, effect| match effect {
         EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Rejected), 0.0),
         other => (well(other, at(when).mono), 0.0),
     });
-    script.send(1.51, EvictionInput::Pods(ObjectEvent::Deleted(reference("p").into())));
+    script.send(1.51, EvictionInput::Pods(ObjectEvent::Deleted(pod_ref("p").into())));
     script.notices.extend(script.engine.take_notices());
     assert_eq!(signs(&script), (0, 0));
 }

@@ -1,14 +1,14 @@
 //! Tests exact numbers: how many reads wait for the watch, which pods the end of rejections concerns, and which
 //! confirmation counts for a pod that was spared for a moment.
 
-use crate::common::bears;
-use crate::common::script::{Script, at, failed, node, pod, well};
+use crate::common::script::{Script, at, failed, tainted_node, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::fact::PodFact;
 use taintward_core::identity::{PodId, PodName, Uid};
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::{pod, toleration};
 use taintward_core::toleration::Toleration;
 
 fn is_read(effect: &EvictionEffect) -> bool {
@@ -23,12 +23,12 @@ fn observe_pod(script: &mut Script, when: f64, fact: PodFact) {
 #[test]
 fn p46_five_reads_wait_for_the_watch() {
     let mut script = Script::new(EvictionConfig::default());
-    let known = node(100, &[("k", Some(10))]);
+    let known = tainted_node(100, &[("k", Some(10))]);
     script.send(10.2, EvictionInput::Nodes(ObjectEvent::Applied { fact: known, listed: false }));
-    observe_pod(&mut script, 10.2, pod("p", 40, &[bears("k", Some(20))]));
+    observe_pod(&mut script, 10.2, pod("p").at_version(40).tolerates([toleration("k", Some(20))]));
     script.run(45.0, |when, effect| match effect {
         EvictionEffect::ReadNode { node: name } => {
-            let result = Ok(LiveRead::Found(node(101, &[("k", Some(30))])));
+            let result = Ok(LiveRead::Found(tainted_node(101, &[("k", Some(30))])));
             (EvictionInput::NodeConfirmed { node: name.clone(), sent: at(when).mono, result }, 0.0)
         }
         other => (well(other, at(when).mono), 0.0),
@@ -44,10 +44,10 @@ fn d3_the_end_of_refusals_in_a_namespace_concerns_its_pods_only() {
         for index in 0..count {
             let uid = format!("{namespace}-{index}");
             let id = PodId::new(Uid::new(&uid), PodName::new(namespace, &uid));
-            observe_pod(&mut script, 1.0, PodFact { id, ..pod(&uid, 40, &[]) });
+            observe_pod(&mut script, 1.0, PodFact { id, ..pod(&uid).at_version(40) });
         }
     }
-    let tainted = node(100, &[("k", None)]);
+    let tainted = tainted_node(100, &[("k", None)]);
     script.send(1.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted, listed: false }));
     script.run(45.0, |when, effect| {
         let sent = at(when).mono;
@@ -59,7 +59,7 @@ fn d3_the_end_of_refusals_in_a_namespace_concerns_its_pods_only() {
             }
             EvictionEffect::ReadPod { pod: it, name } => {
                 let id = PodId::new(it.uid.clone(), name.clone());
-                let result = Ok(LiveRead::Found(PodFact { id, ..pod("", 200, &[]) }));
+                let result = Ok(LiveRead::Found(PodFact { id, ..pod("").at_version(200) }));
                 EvictionInput::PodRead { pod: it.clone(), result, half_deleted: false }
             }
             effect => well(effect, sent),
@@ -81,10 +81,10 @@ fn d3_the_end_of_refusals_in_a_namespace_concerns_its_pods_only() {
 #[test]
 fn s2_a_pod_that_was_spared_for_a_moment_has_a_new_confirmation() {
     for wavers in [true, false] {
-        let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
         let spared = |script: &mut Script, when: f64, version: u64, tolerations: &[Toleration]| {
             if wavers {
-                observe_pod(script, when, pod("p", version, tolerations));
+                observe_pod(script, when, pod("p").at_version(version).tolerates(tolerations.to_vec()));
             }
         };
         let mut serve = |when: f64, effect: &EvictionEffect| {
@@ -92,7 +92,7 @@ fn s2_a_pod_that_was_spared_for_a_moment_has_a_new_confirmation() {
             (well(effect, at(when).mono), takes)
         };
         script.run(1.1, &mut serve);
-        spared(&mut script, 1.2, 41, &[bears("k", None)]);
+        spared(&mut script, 1.2, 41, &[toleration("k", None)]);
         spared(&mut script, 1.3, 42, &[]);
         script.run(5.0, &mut serve);
         assert_eq!(script.deletes().len(), 1, "{:?}", script.requested);
@@ -103,7 +103,7 @@ fn s2_a_pod_that_was_spared_for_a_moment_has_a_new_confirmation() {
 /// L1: a deadline gives a pod its turn, whatever its last attempt waits for.
 #[test]
 fn l1_a_deadline_ends_the_pause_of_an_earlier_attempt() {
-    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
     script.run(20.0, |when, effect| {
         let sent = at(when).mono;
         let is_mark = matches!(effect, EvictionEffect::SetDisruptionTarget { .. });
@@ -112,7 +112,7 @@ fn l1_a_deadline_ends_the_pause_of_an_earlier_attempt() {
     let retry_at = script.engine.failing_evictions().find_map(|one| one.retry_at).expect("it waits");
     let retry_at = retry_at.as_micros() as f64 / 1e6;
     assert!(retry_at > 24.0, "{retry_at}");
-    observe_pod(&mut script, 20.0, pod("p", 250, &[bears("k", Some(22))]));
+    observe_pod(&mut script, 20.0, pod("p").at_version(250).tolerates([toleration("k", Some(22))]));
     script.run(40.0, |when, effect| (well(effect, at(when).mono), 0.0));
     let deletes = script.deletes();
     assert!(deletes.len() == 1 && (23.0..23.1).contains(&deletes[0]), "{deletes:?}, retry at {retry_at}");
@@ -121,8 +121,10 @@ fn l1_a_deadline_ends_the_pause_of_an_earlier_attempt() {
 /// S9: a mark of an earlier process is removed in time, however often the end of the pod's countdown changes.
 #[test]
 fn s9_a_mark_is_removed_although_the_deadline_moves() {
-    let marked =
-        |version, seconds| PodFact { marked: true, ..pod("p", version, &[bears("k", Some(seconds))]) };
+    let marked = |version, seconds| PodFact {
+        marked: true,
+        ..pod("p").at_version(version).tolerates([toleration("k", Some(seconds))])
+    };
     let mut script = Script::tainted(EvictionConfig::default(), marked(40, 10));
     for round in 1..12_u32 {
         script.run(1.0 + 5.0 * f64::from(round), |when, effect| (well(effect, at(when).mono), 0.0));

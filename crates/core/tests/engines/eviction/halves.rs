@@ -1,11 +1,12 @@
 //! Tests a DELETE without a response that has made the pod terminating but not removed it (P31).
 
-use crate::common::script::{Script, at, failed, pod, well};
+use crate::common::script::{Script, at, failed, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice};
 use taintward_core::fact::PodLifePhase;
 use taintward_core::identity::{ResourceVersion, Uid};
+use taintward_core::testkit::pod;
 
 /// The result of a read.
 #[derive(Clone, Copy, PartialEq)]
@@ -18,7 +19,7 @@ enum Found {
 
 /// One pod; the first `which` request gets no response, and a read finds it terminating.
 fn checked_at(which: fn(&EvictionEffect) -> bool, found: Found, again: Result<(), ApiFailure>) -> Script {
-    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
     let mut lost = false;
     script.run(60.0, |when, effect| match effect {
         effect if which(effect) && !lost => {
@@ -26,7 +27,7 @@ fn checked_at(which: fn(&EvictionEffect) -> bool, found: Found, again: Result<()
             (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.0)
         }
         EvictionEffect::ReadPod { pod: it, .. } => {
-            let mut fact = pod("p", 300, &[]);
+            let mut fact = pod("p").at_version(300);
             (fact.life_phase, fact.marked) = (PodLifePhase::Terminating, true);
             let half_deleted = found == Found::Half;
             (EvictionInput::PodRead { pod: it.clone(), result: Ok(LiveRead::Found(fact)), half_deleted }, 0.0)
@@ -77,7 +78,7 @@ fn s10_a_pod_that_terminates_by_itself_is_skipped() {
 /// After a DELETE got no response, the server gets longer for the next.
 #[test]
 fn p44_the_request_after_a_lost_response_has_a_longer_timeout() {
-    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
     let mut slow = Vec::new();
     script.run(60.0, |when, effect| match effect {
         EvictionEffect::DeletePod { slow: is_slow, .. } => {

@@ -1,12 +1,12 @@
 //! Tests the condition DisruptionTarget: set during the node read, cleared after long rejections, never delaying a
 //! deadline.
 
-use crate::common::bears;
-use crate::common::script::{Script, at, failed, node, pod, well};
+use crate::common::script::{Script, at, failed, tainted_node, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, LiveRead};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::{pod, toleration};
 
 fn never() -> EvictionConfig {
     EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
@@ -16,7 +16,7 @@ fn never() -> EvictionConfig {
 #[test]
 fn l1_a_withdrawal_that_fails_delays_no_deadline() {
     for period in (60..600).step_by(7) {
-        let mut fact = pod("p", 10, &[bears("k", Some(period))]);
+        let mut fact = pod("p").at_version(10).tolerates([toleration("k", Some(period))]);
         fact.marked = true;
         let mut script = Script::tainted(never(), fact);
         let due = 1.0 + period as f64;
@@ -36,7 +36,7 @@ fn l1_a_withdrawal_that_fails_delays_no_deadline() {
 #[test]
 fn l6_a_deadline_during_a_withdrawal_is_a_first_attempt() {
     use taintward_core::engine::Lane;
-    let mut fact = pod("p", 10, &[bears("k", Some(20))]);
+    let mut fact = pod("p").at_version(10).tolerates([toleration("k", Some(20))]);
     fact.marked = true;
     let mut script = Script::tainted(never(), fact);
     script.engine.tick(at(21.0).mono);
@@ -51,7 +51,7 @@ fn s9_a_mark_whose_deletion_is_refused_is_removed_within_a_minute_and_set_again(
     for failure in
         [ApiFailure::Forbidden, ApiFailure::Rejected, ApiFailure::Throttled(None), ApiFailure::Unavailable]
     {
-        let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
         let (mut marked_at, mut longest, mut marked, mut unmarks) = (None, 0.0_f64, false, 0);
         script.run(1200.0, |when, effect| {
             if let Some(since) = marked_at {
@@ -87,7 +87,7 @@ fn s9_a_mark_whose_deletion_is_refused_is_removed_within_a_minute_and_set_again(
 /// Neither the mark nor the deletion nor the removal of the mark is permitted any more: there is no hot loop.
 #[test]
 fn d3_a_withdrawal_that_fails_too_does_not_hasten_the_next_attempt() {
-    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
     script.run(1200.0, |when, effect| match effect {
         EvictionEffect::DeletePod { .. } | EvictionEffect::ClearDisruptionTarget { .. } => {
             (failed(effect, at(when).mono, ApiFailure::Forbidden), 0.0)
@@ -113,7 +113,7 @@ fn kinds(script: &Script) -> String {
 #[test]
 fn te_30_a_taint_observed_live_is_confirmed_while_the_pod_is_marked() {
     for (read, mark) in [(0.05, 0.2), (0.2, 0.05), (0.1, 0.1)] {
-        let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
         script.run(5.0, |when, effect| {
             let takes = match effect {
                 EvictionEffect::ReadNode { .. } => read,
@@ -132,16 +132,23 @@ fn te_30_a_taint_observed_live_is_confirmed_while_the_pod_is_marked() {
 /// A taint that was found in a list, or that existed before the pod, is confirmed before anything is written.
 #[test]
 fn d5_a_taint_that_was_not_just_observed_is_confirmed_first() {
-    let tainted =
-        |listed| EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed });
+    let tainted = |listed| {
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(100, &[("k", None)]), listed })
+    };
     let mut listed = Script::new(EvictionConfig::default());
-    listed.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 40, &[]), listed: false }));
+    listed.send(
+        1.0,
+        EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p").at_version(40), listed: false }),
+    );
     listed.send(1.0, EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
     listed.send(1.0, tainted(true));
     listed.send(1.0, EvictionInput::Nodes(ObjectEvent::ListCompleted));
     let mut later = Script::new(EvictionConfig::default());
     later.send(1.0, tainted(false));
-    later.send(3.5, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p", 140, &[]), listed: false }));
+    later.send(
+        3.5,
+        EvictionInput::Pods(ObjectEvent::Applied { fact: pod("p").at_version(140), listed: false }),
+    );
     for mut script in [listed, later] {
         assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
         assert_eq!(script.next(), None);
@@ -152,10 +159,10 @@ fn d5_a_taint_that_was_not_just_observed_is_confirmed_first() {
 #[test]
 fn s9_an_unfounded_mark_is_removed_immediately() {
     for (read, mark) in [(0.05, 0.2), (0.2, 0.05), (0.1, 0.1)] {
-        let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
         script.run(60.0, |when, effect| match effect {
             EvictionEffect::ReadNode { node: name } => {
-                let result = Ok(LiveRead::Found(node(101, &[])));
+                let result = Ok(LiveRead::Found(tainted_node(101, &[])));
                 (EvictionInput::NodeConfirmed { node: name.clone(), sent: at(when).mono, result }, read)
             }
             EvictionEffect::SetDisruptionTarget { .. } => (well(effect, at(when).mono), mark),
@@ -170,7 +177,7 @@ fn s9_an_unfounded_mark_is_removed_immediately() {
 /// The read fails for a long time: the mark does not stay for a minute.
 #[test]
 fn s9_a_mark_whose_confirmation_keeps_failing_is_removed() {
-    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
     script.run(300.0, |when, effect| match effect {
         EvictionEffect::ReadNode { .. } => (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.05),
         other => (well(other, at(when).mono), 0.0),

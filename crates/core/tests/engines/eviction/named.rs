@@ -1,41 +1,30 @@
 //! Tests an engine that shows deadlines: it counts from the seconds that objects name, as a snapshot does.
 
-use crate::common::script::{at, pod, reference};
-use crate::common::{EPOCH, World, bears, seconds};
+use crate::common::script::{at, tainted_node};
+use crate::common::{EPOCH, EvictionHarness, seconds};
 use taintward_core::cluster_snapshot::{NodeRecord, PodRecord, SnapshotBuilder};
 use taintward_core::engine::Engine as _;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact};
-use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::scheduling::{Labels, PodSchedulingSpec};
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::{pod, pod_ref, toleration};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::toleration_seconds::RecordState;
 use taintward_core::verdict::Outcome;
 
 /// The node, whose taints last changed in this second, and were added in that one if they say so.
-fn node(version: u64, added: Option<i64>, changed: Option<i64>) -> NodeFact {
-    let wall = |second: i64| Wall::from_secs(EPOCH + second);
-    let effect = TaintEffect::NoExecute;
-    let taint = Taint { key: "k".into(), value: "".into(), effect, time_added: added.map(wall) };
-    NodeFact {
-        name: NodeName::new("n"),
-        uid: Uid::new("node-uid"),
-        version: Some(ResourceVersion(version)),
-        created: Some(Wall::from_secs(1_700_000_000)),
-        taints: vec![taint],
-        taints_changed: changed.map(wall),
-        ready_out_of_service: false,
-    }
+fn changed_node(version: u64, added: Option<i64>, changed: Option<i64>) -> NodeFact {
+    let taints_changed = changed.map(|second| Wall::from_secs(EPOCH + second));
+    NodeFact { taints_changed, ..tainted_node(version, &[("k", added)]) }
 }
 
 fn bound(second: i64) -> PodFact {
     let scheduled = Some(Wall::from_secs(EPOCH + second));
     let arrival = BindingTimes { scheduled, started: None, created: None };
-    PodFact { arrival, ..pod("p", 1, &[bears("k", Some(60))]) }
+    PodFact { arrival, ..pod("p").at_version(1).tolerates([toleration("k", Some(60))]) }
 }
 
 fn due(outcome: Outcome) -> Option<Mono> {
@@ -61,7 +50,7 @@ fn in_a_snapshot(node: NodeFact, pod: &PodFact, now: Now) -> Option<i64> {
     builder.pod(PodRecord {
         uid: pod.id.uid().clone(),
         name: pod.id.name().clone(),
-        node: "n",
+        node: "n1",
         labels: Labels::new(),
         owner: None,
         job_index: None,
@@ -108,13 +97,13 @@ fn an_engine_that_shows_deadlines_shows_those_of_a_snapshot() {
             (13, 41.9, None, Some(41), 101),
             (14, 55.6, None, Some(55), 115),
         ] {
-            let fact = node(version, added, changed);
+            let fact = changed_node(version, added, changed);
             let now = at(seen);
             engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: fact.clone(), listed }), now);
             if listed && version == 10 {
                 end(&mut engine, now);
             }
-            let verdict = engine.explain(&reference("p"), now).expect("it is known").1;
+            let verdict = engine.explain(&pod_ref("p"), now).expect("it is known").1;
             assert_eq!(in_a_snapshot(fact, &bound(2), now), Some(until));
             same &= due(verdict.outcome) == Some(Mono::from_secs(until));
         }
@@ -128,21 +117,21 @@ fn the_engine_that_evicts_does_so_after_the_shown_second() {
     for (ahead, allowed) in [(0.0, 0.0), (-0.5, 1.6), (0.5, 1.6), (1.0, 2.0), (-1.0, 2.0)] {
         for tenth in 0..10 {
             for restarted in [false, true] {
-                let mut world = World::new();
-                world.add_node("n1");
-                world.pass(seconds(100.0));
-                world.add_pod("p", "n1", &[bears("k", Some(60))]);
-                world.pass(seconds(10.0 + f64::from(tenth) / 10.0));
-                world.taint("n1", "k");
-                let named = world.now.div_euclid(1_000_000);
-                world.pass(seconds(5.0));
+                let mut harness = EvictionHarness::new();
+                harness.add_node("n1");
+                harness.pass(seconds(100.0));
+                harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
+                harness.pass(seconds(10.0 + f64::from(tenth) / 10.0));
+                harness.taint("n1", "k");
+                let named = harness.now.div_euclid(1_000_000);
+                harness.pass(seconds(5.0));
                 if restarted {
-                    world.clock_error = seconds(ahead);
-                    world.skew_max = Some(Span::from_micros(seconds(allowed)));
-                    world.restart();
+                    harness.clock_error = seconds(ahead);
+                    harness.skew_max = Some(Span::from_micros(seconds(allowed)));
+                    harness.restart();
                 }
-                world.pass(seconds(500.0));
-                let left = world.deleted_at("p").expect("it goes");
+                harness.pass(seconds(500.0));
+                let left = harness.deleted_at("p").expect("it goes");
                 let shown = seconds(f64::from(i32::try_from(named).expect("some seconds")) + 60.0);
                 let most = if restarted { seconds(1.0 + 2.0 * allowed) } else { seconds(1.0) };
                 assert!(shown <= left && left <= shown + most, "{ahead} {tenth} {restarted}: {left} {shown}");

@@ -1,16 +1,17 @@
 //! Tests orders that matter and orders that must not: of pods, of facts, of leadership and lists.
 
-use crate::common::{World, bears, seconds};
+use crate::common::{EvictionHarness, seconds};
 use crate::eviction::one_node;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect};
 use taintward_core::fact::PodOwnerKind;
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::toleration;
 
 #[test]
 fn te_46_order_among_pods_due_at_the_same_instant() {
-    let mut world = one_node();
-    world.engine = taintward_core::eviction::EvictionEngine::new(EvictionConfig::default());
+    let mut harness = one_node();
+    harness.engine = taintward_core::eviction::EvictionEngine::new(EvictionConfig::default());
     for (name, priority, owner, critical) in [
         ("critical", 0, PodOwnerKind::Other, true),
         ("as-critical", 2_000_001_000, PodOwnerKind::Other, false),
@@ -20,56 +21,56 @@ fn te_46_order_among_pods_due_at_the_same_instant() {
         ("low", -5, PodOwnerKind::Other, false),
         ("middle", 0, PodOwnerKind::Job, false),
     ] {
-        world.add_pod(name, "n1", &[]);
-        world.edit_pod(name, |fact| {
+        harness.add_pod(name, "n1", &[]);
+        harness.edit_pod(name, |fact| {
             (fact.priority, fact.owner, fact.node_critical) = (priority, owner, critical);
         });
     }
-    world.list(true);
-    world.taint("n1", "k");
+    harness.list(true);
+    harness.taint("n1", "k");
     assert_eq!(
-        world.left(),
+        harness.left(),
         ["low", "middle", "high", "daemon-low", "daemon-high", "critical", "as-critical"]
     );
 }
 
 #[test]
 fn p34_nothing_is_lost_while_effects_are_not_pulled() {
-    let mut world = one_node();
+    let mut harness = one_node();
     let mut idle = taintward_core::eviction::EvictionEngine::new(EvictionConfig::default());
-    std::mem::swap(&mut idle, &mut world.engine);
-    world.restart();
-    world.add_pod("p", "n1", &[bears("k", Some(5))]);
-    world.taint("n1", "k");
+    std::mem::swap(&mut idle, &mut harness.engine);
+    harness.restart();
+    harness.add_pod("p", "n1", &[toleration("k", Some(5))]);
+    harness.taint("n1", "k");
     // Time passes for the engine, but it may not act.
     for _ in 0..10 {
-        world.now += seconds(3.0);
-        let mono = world.clock().mono;
-        world.engine.tick(mono);
+        harness.now += seconds(3.0);
+        let mono = harness.clock().mono;
+        harness.engine.tick(mono);
     }
-    assert!(world.left().is_empty());
-    world.work();
-    assert_eq!(world.left(), ["p"]);
+    assert!(harness.left().is_empty());
+    harness.work();
+    assert_eq!(harness.left(), ["p"]);
 }
 
 #[test]
 fn equal_facts_make_equal_engines_in_any_order() {
     let build = |order: &[usize]| {
-        let mut world = one_node();
-        world.deaf = true;
-        world.add_node("n2");
+        let mut harness = one_node();
+        harness.deaf = true;
+        harness.add_node("n2");
         for at in 0..6 {
             let node = if at % 2 == 0 { "n1" } else { "n2" };
-            world.add_pod(&format!("p{at}"), node, &[bears("k", Some(at))]);
+            harness.add_pod(&format!("p{at}"), node, &[toleration("k", Some(at))]);
         }
-        world.taint("n2", "other");
-        let inputs: Vec<_> = world.wire.drain(..).collect();
-        let clock = world.clock();
+        harness.taint("n2", "other");
+        let inputs: Vec<_> = harness.wire.drain(..).collect();
+        let clock = harness.clock();
         for &at in order {
-            world.engine.handle(inputs[at].clone(), clock);
+            harness.engine.handle(inputs[at].clone(), clock);
         }
-        world.engine.take_notices();
-        world.engine
+        harness.engine.take_notices();
+        harness.engine
     };
     let straight = build(&[0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(straight, build(&[7, 6, 5, 4, 3, 2, 1, 0]));
@@ -81,12 +82,12 @@ fn equal_facts_make_equal_engines_in_any_order() {
 fn te_7_no_pod_is_evicted_before_both_lists_are_complete() {
     use taintward_core::engine::Lane;
     use taintward_core::eviction::{EvictionEngine, EvictionInput};
-    let mut world = one_node();
-    world.deaf = true;
-    world.add_pod("p", "n1", &[]);
-    world.taint("n1", "k");
+    let mut harness = one_node();
+    harness.deaf = true;
+    harness.add_pod("p", "n1", &[]);
+    harness.taint("n1", "k");
     let (node, pod, clock) =
-        (world.node_fact("n1").expect("the node"), world.pods["p"].fact.clone(), world.clock());
+        (harness.node_fact("n1").expect("the node"), harness.pods["p"].fact.clone(), harness.clock());
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     for input in [
         EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
@@ -110,36 +111,36 @@ fn te_6_the_end_is_the_same_whichever_stream_is_ahead() {
     for untainted in [false, true] {
         let mut ends = Vec::new();
         for nodes_first in [true, false] {
-            let mut world = World::new();
-            world.deaf = true;
-            world.add_node("n1");
-            world.taint("n1", "k");
+            let mut harness = EvictionHarness::new();
+            harness.deaf = true;
+            harness.add_node("n1");
+            harness.taint("n1", "k");
             for (name, seconds) in [("now", None), ("later", Some(5))] {
                 let tolerations: Vec<_> =
-                    seconds.map(|seconds| bears("k", Some(seconds))).into_iter().collect();
-                world.add_pod(name, "n1", &tolerations);
+                    seconds.map(|seconds| toleration("k", Some(seconds))).into_iter().collect();
+                harness.add_pod(name, "n1", &tolerations);
             }
             if untainted {
-                world.untaint("n1", "k");
+                harness.untaint("n1", "k");
             }
-            let (nodes, pods): (Vec<_>, Vec<_>) = world
+            let (nodes, pods): (Vec<_>, Vec<_>) = harness
                 .wire
                 .drain(..)
                 .partition(|input| matches!(input, EvictionInput::Nodes(ObjectEvent::Applied { .. })));
             let (first, second) = if nodes_first { (nodes, pods) } else { (pods, nodes) };
             for input in first.into_iter().chain(second) {
-                world.engine.handle(input, world.clock());
+                harness.engine.handle(input, harness.clock());
                 // All effects are carried out between any two events.
-                world.work();
+                harness.work();
             }
-            world.deaf = false;
-            world.receive();
-            world.pass(seconds(4.5));
-            let early = world.left().join(" ");
-            world.pass(seconds(2.0));
+            harness.deaf = false;
+            harness.receive();
+            harness.pass(seconds(4.5));
+            let early = harness.left().join(" ");
+            harness.pass(seconds(2.0));
             let fresh = EvictionEngine::new(EvictionConfig::default());
-            let census = std::mem::replace(&mut world.engine, fresh).stats();
-            ends.push((early, world.left().join(" "), census));
+            let census = std::mem::replace(&mut harness.engine, fresh).stats();
+            ends.push((early, harness.left().join(" "), census));
         }
         let (early, end, _) = &ends[0];
         let expected = if untainted { ("", "") } else { ("now", "now later") };

@@ -1,10 +1,10 @@
 //! Tests an API server that is unavailable and comes back.
 
-use crate::common::bears;
-use crate::common::script::{Script, failed, node, pod, well};
+use crate::common::script::{Script, failed, tainted_node, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::{pod, toleration};
 
 const PODS: u32 = 40;
 const AWAY_FROM: f64 = 10.0;
@@ -14,10 +14,12 @@ fn crowd() -> Script {
     let mut script = Script::new(EvictionConfig::default());
     script.send(
         1.0,
-        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(100, &[("k", None)]), listed: false }),
     );
     for number in 0..PODS {
-        let fact = pod(&format!("p{number}"), 100, &[bears("k", Some(10 + i64::from(number) % 8))]);
+        let fact = pod(&format!("p{number}"))
+            .at_version(100)
+            .tolerates([toleration("k", Some(10 + i64::from(number) % 8))]);
         script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
     script
@@ -87,22 +89,30 @@ fn d3_a_write_that_fails_hastens_no_pod() {
 #[test]
 fn d3_old_failures_are_forgotten() {
     let mut script = Script::new(EvictionConfig::default());
-    script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("old", 100, &[]), listed: false }));
     script.send(
         1.0,
-        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
+        EvictionInput::Pods(ObjectEvent::Applied { fact: pod("old").at_version(100), listed: false }),
+    );
+    script.send(
+        1.0,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(100, &[("k", None)]), listed: false }),
     );
     let forbidden = |when, effect: &EvictionEffect| {
         (failed(effect, crate::common::script::at(when).mono, ApiFailure::Forbidden), 0.01)
     };
     script.run(300.0, forbidden);
-    script.send(300.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: node(101, &[]), listed: false }));
+    script.send(
+        300.0,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(101, &[]), listed: false }),
+    );
     script.run(600.0, forbidden);
-    script
-        .send(600.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("new", 102, &[]), listed: false }));
     script.send(
         600.0,
-        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(103, &[("k", None)]), listed: false }),
+        EvictionInput::Pods(ObjectEvent::Applied { fact: pod("new").at_version(102), listed: false }),
+    );
+    script.send(
+        600.0,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(103, &[("k", None)]), listed: false }),
     );
     script.run(604.0, forbidden);
     let reads = script.times(|effect| matches!(effect, EvictionEffect::ReadNode { .. }));

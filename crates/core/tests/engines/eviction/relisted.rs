@@ -1,8 +1,8 @@
 //! Tests that what the engine knows ahead of a lagging watch survives a list, and that a pod which its watch delivered,
 //! left out and delivers again keeps its arrival.
 
-use crate::common::script::{self, Script, at, reference};
-use crate::common::{EPOCH, bears};
+use crate::common::EPOCH;
+use crate::common::script::{Script, at, tainted_node};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
@@ -10,24 +10,25 @@ use taintward_core::fact::{BindingTimes, NodeFact, PodFact};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::keys;
+use taintward_core::testkit::{pod, pod_ref, toleration};
 use taintward_core::time::{Mono, Wall};
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_guard::{GuardCeiling, guard_write, guarded_pod};
 
 /// A node with one taint since second 10.
-fn node(version: u64, key: &str) -> NodeFact {
-    script::node(version, &[(key, Some(10))])
+fn old_node(version: u64, key: &str) -> NodeFact {
+    tainted_node(version, &[(key, Some(10))])
 }
 
 /// A pod that was bound long ago.
-fn pod(uid: &str, version: u64, tolerations: Vec<Toleration>) -> PodFact {
+fn old_pod(name: &str, version: u64, tolerations: Vec<Toleration>) -> PodFact {
     let bound = Some(Wall::from_secs(EPOCH - 5_000));
     let arrival = BindingTimes { scheduled: bound, started: None, created: bound };
-    PodFact { arrival, ..script::pod(uid, version, &tolerations) }
+    PodFact { arrival, ..pod(name).at_version(version).tolerates(tolerations) }
 }
 
 fn due(engine: &EvictionEngine, uid: &str, s: f64) -> Option<Mono> {
-    let (_, verdict, _) = engine.explain(&reference(uid), at(s)).expect("the pod is known");
+    let (_, verdict, _) = engine.explain(&pod_ref(uid), at(s)).expect("the pod is known");
     verdict.reasons.first().and_then(|reason| reason.due)
 }
 
@@ -57,25 +58,25 @@ fn synced(config: EvictionConfig) -> EvictionEngine {
 fn l4_an_outdated_event_shows_that_a_node_exists() {
     for outdated in [true, false] {
         let mut engine = synced(EvictionConfig::default());
-        engine.handle(pods(applied(pod("p", 5, vec![bears("k", Some(300))]))), at(5.0));
-        engine.handle(nodes(applied(node(14, "k"))), at(10.0));
+        engine.handle(pods(applied(old_pod("p", 5, vec![toleration("k", Some(300))]))), at(5.0));
+        engine.handle(nodes(applied(old_node(14, "k"))), at(10.0));
         // A pod that does not tolerate the taint makes the engine read the node.
-        engine.handle(pods(applied(pod("q", 18, vec![]))), at(250.0));
+        engine.handle(pods(applied(old_pod("q", 18, vec![]))), at(250.0));
         let Some(EvictionEffect::ReadNode { node: name }) = engine.next_effect(Lane::All, at(250.0)) else {
             panic!("no read of the node");
         };
-        let result = Ok(LiveRead::Found(node(20, "k")));
+        let result = Ok(LiveRead::Found(old_node(20, "k")));
         engine.handle(EvictionInput::NodeConfirmed { node: name, sent: at(250.0).mono, result }, at(250.1));
         let before = due(&engine, "p", 250.2);
         engine.handle(nodes(list_started(250.2)), at(250.2));
         if outdated {
-            engine.handle(nodes(applied(node(15, "k"))), at(250.3));
+            engine.handle(nodes(applied(old_node(15, "k"))), at(250.3));
         }
         engine.handle(nodes(ObjectEvent::ListCompleted), at(250.4));
         // The opposite: without any event the node is gone, and the pod is not due.
         let expected = if outdated { before } else { None };
         assert_eq!(due(&engine, "p", 250.5), expected);
-        engine.handle(nodes(applied(node(20, "k"))), at(250.6));
+        engine.handle(nodes(applied(old_node(20, "k"))), at(250.6));
         assert_eq!(due(&engine, "p", 250.7) == before, outdated);
     }
 }
@@ -85,15 +86,15 @@ fn l4_an_outdated_event_shows_that_a_node_exists() {
 fn l4_an_outdated_event_shows_that_a_pod_exists() {
     for outdated in [true, false] {
         let mut engine = synced(EvictionConfig::default());
-        engine.handle(nodes(applied(node(5, "k"))), at(10.0));
-        engine.handle(pods(applied(pod("p", 10, vec![bears("k", Some(300))]))), at(10.0));
+        engine.handle(nodes(applied(old_node(5, "k"))), at(10.0));
+        engine.handle(pods(applied(old_pod("p", 10, vec![toleration("k", Some(300))]))), at(10.0));
         engine.tick(at(312.0).mono);
         while let Some(effect) = engine.next_effect(Lane::All, at(312.0)) {
             let response = match effect {
                 EvictionEffect::ReadNode { node: name } => EvictionInput::NodeConfirmed {
                     node: name,
                     sent: at(312.0).mono,
-                    result: Ok(LiveRead::Found(node(5, "k"))),
+                    result: Ok(LiveRead::Found(old_node(5, "k"))),
                 },
                 EvictionEffect::SetDisruptionTarget { pod, .. } => {
                     EvictionInput::Marked { pod, result: Ok(Some(ResourceVersion(30))) }
@@ -107,10 +108,10 @@ fn l4_an_outdated_event_shows_that_a_pod_exists() {
         }
         engine.handle(pods(list_started(312.1)), at(312.1));
         if outdated {
-            engine.handle(pods(applied(pod("p", 20, vec![bears("k", Some(300))]))), at(312.2));
+            engine.handle(pods(applied(old_pod("p", 20, vec![toleration("k", Some(300))]))), at(312.2));
         }
         engine.handle(pods(ObjectEvent::ListCompleted), at(312.3));
-        assert_eq!(engine.explain(&reference("p"), at(312.4)).is_some(), outdated);
+        assert_eq!(engine.explain(&pod_ref("p"), at(312.4)).is_some(), outdated);
     }
 }
 
@@ -118,28 +119,28 @@ fn l4_an_outdated_event_shows_that_a_pod_exists() {
 /// from when it was bound, and its node from when it became silent: docs/managed-clusters.md promises that.
 #[test]
 fn a_restored_guard_record_starts_no_countdown_again() {
-    let own = vec![bears(keys::UNREACHABLE, Some(60))];
+    let own = vec![toleration(keys::UNREACHABLE, Some(60))];
     let write = guard_write(&own, None, GuardCeiling::Seconds(3_600), &Vec::new()).expect("a ceiling");
     let record = write.record.expect("a record");
-    let mut guarded = pod("p", 10, own);
+    let mut guarded = old_pod("p", 10, own);
     for (position, seconds) in &write.seconds {
         guarded.tolerations[*position].seconds = *seconds;
     }
     let event = |fact: PodFact, is_recorded: bool| {
         let fact = guarded_pod(fact, is_recorded.then_some(&record));
-        pods(fact.map_or_else(|| ObjectEvent::Deleted(reference("p").into()), applied))
+        pods(fact.map_or_else(|| ObjectEvent::Deleted(pod_ref("p").into()), applied))
     };
     for pods_appear_late in [true, false] {
         let mut engine = synced(EvictionConfig { pods_appear_late, ..EvictionConfig::default() });
         engine.handle(event(guarded.clone(), true), at(1.0));
-        engine.handle(nodes(applied(node(11, keys::UNREACHABLE))), at(10.0));
+        engine.handle(nodes(applied(old_node(11, keys::UNREACHABLE))), at(10.0));
         let before = due(&engine, "p", 11.0);
         assert_eq!(before, Some(at(70.0).mono));
         engine.handle(
             event(PodFact { version: Some(ResourceVersion(12)), ..guarded.clone() }, false),
             at(50.0),
         );
-        assert!(engine.explain(&reference("p"), at(50.1)).is_none());
+        assert!(engine.explain(&pod_ref("p"), at(50.1)).is_none());
         engine
             .handle(event(PodFact { version: Some(ResourceVersion(13)), ..guarded.clone() }, true), at(50.2));
         // If every pod is delivered, one that appears has just been bound.
@@ -152,11 +153,11 @@ fn a_restored_guard_record_starts_no_countdown_again() {
 #[test]
 fn an_event_of_a_nodes_predecessor_does_not_show_that_the_node_exists() {
     let mut engine = synced(EvictionConfig::default());
-    engine.handle(nodes(applied(node(14, "k"))), at(10.0));
-    engine.handle(pods(applied(pod("p", 15, vec![bears("k", Some(300))]))), at(10.0));
+    engine.handle(nodes(applied(old_node(14, "k"))), at(10.0));
+    engine.handle(pods(applied(old_pod("p", 15, vec![toleration("k", Some(300))]))), at(10.0));
     engine.handle(nodes(list_started(20.0)), at(20.0));
-    engine.handle(nodes(applied(NodeFact { uid: Uid::new("predecessor"), ..node(13, "k") })), at(20.1));
+    engine.handle(nodes(applied(NodeFact { uid: Uid::new("predecessor"), ..old_node(13, "k") })), at(20.1));
     engine.handle(nodes(ObjectEvent::ListCompleted), at(20.2));
     assert_eq!(due(&engine, "p", 21.0), None);
-    engine.handle(nodes(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("n"), None))), at(22.0));
+    engine.handle(nodes(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("n1"), None))), at(22.0));
 }

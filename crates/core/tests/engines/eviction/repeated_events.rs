@@ -1,67 +1,21 @@
 //! Tests late, repeated and missing facts and responses, scripted and possibly inconsistent.
 
-use crate::common::{EPOCH, bears, seconds};
+use crate::common::EPOCH;
+use crate::common::script::{at, tainted_node};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{
     DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput,
 };
-use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
-use taintward_core::identity::PodRef;
-use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase};
+use taintward_core::identity::{NodeName, PodId, PodName, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::{pod, pod_ref, toleration};
 use taintward_core::time::{Mono, Now, Wall};
 
-fn at(s: f64) -> Now {
-    let micros = seconds(s);
-    Now::exact(Mono::from_micros(micros), Wall::from_micros(EPOCH * 1_000_000 + micros))
-}
-
-fn name() -> NodeName {
-    NodeName::new("n")
-}
-
-/// The node with these taints, each with the second of its `timeAdded`.
-fn node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
-    let taint = |&(key, added): &(&str, Option<i64>)| Taint {
-        key: key.into(),
-        value: "".into(),
-        effect: TaintEffect::NoExecute,
-        time_added: added.map(|second| Wall::from_secs(EPOCH + second)),
-    };
-    NodeFact {
-        name: name(),
-        uid: Uid::new("node-uid"),
-        version: Some(ResourceVersion(version)),
-        created: Some(Wall::from_secs(1_700_000_000)),
-        taints: taints.iter().map(taint).collect(),
-        taints_changed: None,
-        ready_out_of_service: false,
-    }
-}
-
 /// A pod that tolerates the taint `k` for this long; `None`: not at all.
-fn pod(version: u64, period: Option<i64>) -> PodFact {
-    PodFact {
-        id: PodId::new(Uid::new("p"), PodName::new("default", "p")),
-        node: name(),
-        version: Some(ResourceVersion(version)),
-        generation: 1,
-        tolerations: period.map(|period| bears("k", Some(period))).into_iter().collect(),
-        priority: 0,
-        node_critical: false,
-        owner: PodOwnerKind::Other,
-        life_phase: PodLifePhase::Live,
-        mirror: false,
-        marked: false,
-        marked_by_another: false,
-        arrival: BindingTimes::default(),
-    }
-}
-
-fn reference() -> PodRef {
-    PodRef { node: name(), uid: Uid::new("p") }
+fn patient_pod(version: u64, period: Option<i64>) -> PodFact {
+    pod("p").at_version(version).tolerates(period.map(|seconds| toleration("k", Some(seconds))))
 }
 
 fn listed(engine: &mut EvictionEngine, now: Now, nodes: Vec<EvictionInput>, pods: Vec<EvictionInput>) {
@@ -94,15 +48,15 @@ fn synced(condition: DisruptionConditionPolicy) -> EvictionEngine {
 fn tainted(period: Option<i64>) -> EvictionEngine {
     let mut engine = synced(DisruptionConditionPolicy::Never);
     engine.handle(
-        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[("k", None)]), listed: false }),
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(1, &[("k", None)]), listed: false }),
         at(1.0),
     );
-    engine.handle(live(pod(10, period)), at(1.0));
+    engine.handle(live(patient_pod(10, period)), at(1.0));
     engine
 }
 
 fn confirmed(now: Now, result: Result<LiveRead<NodeFact>, ApiFailure>) -> EvictionInput {
-    EvictionInput::NodeConfirmed { node: name(), sent: now.mono, result }
+    EvictionInput::NodeConfirmed { node: NodeName::new("n1"), sent: now.mono, result }
 }
 
 /// Lets every request succeed at this moment. Returns how many pods were deleted.
@@ -111,7 +65,9 @@ fn evict(engine: &mut EvictionEngine, now: Now) -> usize {
     let mut deleted = 0;
     while let Some(effect) = engine.next_effect(Lane::All, now) {
         let response = match effect {
-            EvictionEffect::ReadNode { .. } => confirmed(now, Ok(LiveRead::Found(node(1, &[("k", None)])))),
+            EvictionEffect::ReadNode { .. } => {
+                confirmed(now, Ok(LiveRead::Found(tainted_node(1, &[("k", None)]))))
+            }
             EvictionEffect::DeletePod { pod, .. } => {
                 deleted += 1;
                 EvictionInput::Deleted { pod, result: Ok(()) }
@@ -131,13 +87,13 @@ fn a_place_in_the_queue_ends_with_the_knowledge_of_the_pod() {
         let mut engine = tainted(None);
         assert!(matches!(engine.next_effect(Lane::All, at(1.0)), Some(EvictionEffect::ReadNode { .. })));
         assert!(engine.next_effect(Lane::All, at(1.0)).is_none());
-        engine.handle(EvictionInput::Pods(ObjectEvent::Deleted(reference().into())), at(1.1));
-        let again = PodFact { priority: if stays { 7 } else { -7 }, ..pod(11, None) };
+        engine.handle(EvictionInput::Pods(ObjectEvent::Deleted(pod_ref("p").into())), at(1.1));
+        let again = PodFact { priority: if stays { 7 } else { -7 }, ..patient_pod(11, None) };
         engine.handle(live(again), at(1.2));
         assert!(engine.next_effect(Lane::All, at(1.2)).is_none());
         engine.handle(confirmed(at(1.0), Err(ApiFailure::Unavailable)), at(1.3));
         if stays {
-            engine.handle(live(PodFact { priority: 7, ..pod(12, Some(100)) }), at(1.31));
+            engine.handle(live(PodFact { priority: 7, ..patient_pod(12, Some(100)) }), at(1.31));
         }
         let deleted: usize = (2..60).map(|s| evict(&mut engine, at(f64::from(s)))).sum();
         assert_eq!((engine.stats().counting, deleted), if stays { (1, 0) } else { (0, 1) });
@@ -147,21 +103,22 @@ fn a_place_in_the_queue_ends_with_the_knowledge_of_the_pod() {
 /// D11, D1: an object that cannot be decoded when it is found, and can be later, did not start then.
 #[test]
 fn an_object_that_could_not_be_decoded_did_not_start_when_it_could() {
-    let node_unreadable = || EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&name(), None)));
+    let node_unreadable =
+        || EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&NodeName::new("n1"), None)));
     let pod_unreadable =
         |node| EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(Uid::new("p"), node)));
-    let added = node(5, &[("k", Some(100))]);
+    let added = tainted_node(5, &[("k", Some(100))]);
     let old = |seconds| Some(Wall::from_secs(EPOCH + seconds));
     let arrived = PodFact {
         arrival: BindingTimes { scheduled: old(200), started: None, created: old(199) },
-        ..pod(10, Some(3_000))
+        ..patient_pod(10, Some(3_000))
     };
     let begun = |engine: &EvictionEngine| {
-        let (_, verdict, taints) = engine.explain(&reference(), at(1_500.0)).expect("the pod is known");
+        let (_, verdict, taints) = engine.explain(&pod_ref("p"), at(1_500.0)).expect("the pod is known");
         let seconds = |at: Mono| at.as_micros() / 1_000_000;
         (seconds(taints[0].start.at), seconds(verdict.reasons[0].counts_from))
     };
-    for pods_node in [Some(name()), None] {
+    for pods_node in [Some(NodeName::new("n1")), None] {
         // Both exist at the start.
         let mut engine = EvictionEngine::new(EvictionConfig::default());
         listed(&mut engine, at(1_000.0), vec![node_unreadable()], vec![pod_unreadable(pods_node.clone())]);
@@ -185,7 +142,7 @@ fn an_object_that_could_not_be_decoded_did_not_start_when_it_could() {
         // They are deleted, undecodable to the end, and others appear.
         for lost in [false, true] {
             let mut engine = EvictionEngine::new(EvictionConfig::default());
-            let pod_gone = EvictionInput::Pods(ObjectEvent::Deleted(reference().into()));
+            let pod_gone = EvictionInput::Pods(ObjectEvent::Deleted(pod_ref("p").into()));
             listed(
                 &mut engine,
                 at(1_000.0),
@@ -196,7 +153,7 @@ fn an_object_that_could_not_be_decoded_did_not_start_when_it_could() {
                 listed(&mut engine, at(1_100.0), Vec::new(), Vec::new());
             } else {
                 engine.handle(
-                    EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&name(), None))),
+                    EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("n1"), None))),
                     at(1_100.0),
                 );
                 engine.handle(pod_gone, at(1_100.0));
@@ -211,7 +168,10 @@ fn an_object_that_could_not_be_decoded_did_not_start_when_it_could() {
     }
     // A taint that was added while its node could not be decoded.
     let mut engine = synced(DisruptionConditionPolicy::Never);
-    engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[]), listed: false }), at(1.0));
+    engine.handle(
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(1, &[]), listed: false }),
+        at(1.0),
+    );
     engine.handle(live(arrived), at(1.0));
     engine.handle(node_unreadable(), at(50.0));
     engine.handle(EvictionInput::Nodes(ObjectEvent::Applied { fact: added, listed: false }), at(1_500.0));
@@ -225,15 +185,15 @@ fn l6_a_retry_that_is_due_hides_no_deadline() {
     let marked = PodFact {
         id: PodId::new(Uid::new("marked"), PodName::new("default", "p")),
         marked: true,
-        tolerations: vec![bears("k", None)],
-        ..pod(10, None)
+        tolerations: vec![toleration("k", None)],
+        ..patient_pod(10, None)
     };
     engine.handle(live(marked), at(1.0));
     engine.handle(
-        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[("k", None)]), listed: false }),
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(1, &[("k", None)]), listed: false }),
         at(1.0),
     );
-    engine.handle(live(pod(11, Some(100))), at(1.0));
+    engine.handle(live(patient_pod(11, Some(100))), at(1.0));
     for s in [2.0, 32.0, 40.0] {
         engine.tick(at(s).mono);
         assert!(engine.next_effect(Lane::Fresh, at(s)).is_none());
@@ -249,18 +209,20 @@ fn l6_a_retry_that_is_due_hides_no_deadline() {
 #[test]
 fn l2_a_deletion_that_is_undone_is_repeated() {
     let begin = |s: f64| EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: Some(at(s).mono) });
-    let found =
-        |version| EvictionInput::Pods(ObjectEvent::Applied { fact: pod(version, None), listed: true });
-    let terminating = |version| PodFact { life_phase: PodLifePhase::Terminating, ..pod(version, None) };
+    let found = |version| {
+        EvictionInput::Pods(ObjectEvent::Applied { fact: patient_pod(version, None), listed: true })
+    };
+    let terminating =
+        |version| PodFact { life_phase: PodLifePhase::Terminating, ..patient_pod(version, None) };
     type Change<'a> = &'a dyn Fn(&mut EvictionEngine);
     let cases: [(&str, bool, Change<'_>); 7] = [
-        ("an event from before", false, &|engine| engine.handle(live(pod(10, None)), at(2.0))),
-        ("an older one", false, &|engine| engine.handle(live(pod(9, None)), at(2.0))),
-        ("a newer one", true, &|engine| engine.handle(live(pod(20, None)), at(2.0))),
+        ("an event from before", false, &|engine| engine.handle(live(patient_pod(10, None)), at(2.0))),
+        ("an older one", false, &|engine| engine.handle(live(patient_pod(9, None)), at(2.0))),
+        ("a newer one", true, &|engine| engine.handle(live(patient_pod(20, None)), at(2.0))),
         ("its end", false, &|engine| engine.handle(live(terminating(20)), at(2.0))),
         ("a late one after it", false, &|engine| {
             engine.handle(live(terminating(20)), at(2.0));
-            engine.handle(live(pod(15, None)), at(2.1));
+            engine.handle(live(patient_pod(15, None)), at(2.1));
         }),
         ("a list begun before", false, &|engine| {
             engine.handle(found(10), at(2.0));
@@ -297,11 +259,11 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
         while let Some(effect) = engine.next_effect(Lane::All, now) {
             let response = match effect {
                 EvictionEffect::ReadNode { .. } => {
-                    confirmed(now, Ok(LiveRead::Found(node(1, &[("k", None)]))))
+                    confirmed(now, Ok(LiveRead::Found(tainted_node(1, &[("k", None)]))))
                 }
                 EvictionEffect::ReadPod { pod: it, .. } => EvictionInput::PodRead {
                     pod: it,
-                    result: Ok(LiveRead::Found(pod(10, None))),
+                    result: Ok(LiveRead::Found(patient_pod(10, None))),
                     half_deleted: false,
                 },
                 EvictionEffect::DeletePod { pod, version, .. } => {
@@ -315,9 +277,9 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
         }
     }
     assert!(accepted);
-    engine.handle(live(pod(11, None)), at(60.0));
+    engine.handle(live(patient_pod(11, None)), at(60.0));
     assert_eq!(evict(&mut engine, at(60.0)), 0);
-    let found = EvictionInput::Pods(ObjectEvent::Applied { fact: pod(12, None), listed: true });
+    let found = EvictionInput::Pods(ObjectEvent::Applied { fact: patient_pod(12, None), listed: true });
     for input in [
         EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: Some(at(60.0).mono) }),
         found,
@@ -332,7 +294,7 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
 #[test]
 fn s1_an_older_version_of_a_pod_is_ignored() {
     let mut engine = tainted(Some(100));
-    engine.handle(live(pod(9, None)), at(2.0));
+    engine.handle(live(patient_pod(9, None)), at(2.0));
     assert_eq!((engine.stats().counting, evict(&mut engine, at(3.0))), (1, 0));
     assert_eq!(evict(&mut engine, at(101.0)), 1);
 }
@@ -344,11 +306,11 @@ fn l2_a_pod_that_appears_again_while_a_request_is_in_flight_is_not_gone() {
     let mut engine = tainted(None);
     let now = at(2.0);
     assert!(matches!(engine.next_effect(Lane::All, now), Some(EvictionEffect::ReadNode { .. })));
-    engine.handle(confirmed(now, Ok(LiveRead::Found(node(1, &[("k", None)])))), now);
+    engine.handle(confirmed(now, Ok(LiveRead::Found(tainted_node(1, &[("k", None)])))), now);
     assert!(matches!(engine.next_effect(Lane::All, now), Some(EvictionEffect::DeletePod { .. })));
-    engine.handle(EvictionInput::Pods(ObjectEvent::Deleted(reference().into())), now);
-    engine.handle(live(pod(11, None)), now);
-    engine.handle(EvictionInput::Deleted { pod: reference(), result: Err(ApiFailure::Rejected) }, now);
+    engine.handle(EvictionInput::Pods(ObjectEvent::Deleted(pod_ref("p").into())), now);
+    engine.handle(live(patient_pod(11, None)), now);
+    engine.handle(EvictionInput::Deleted { pod: pod_ref("p"), result: Err(ApiFailure::Rejected) }, now);
     assert_eq!(evict(&mut engine, at(60.0)), 1);
 }
 
@@ -356,18 +318,18 @@ fn l2_a_pod_that_appears_again_while_a_request_is_in_flight_is_not_gone() {
 #[test]
 fn d2_fewer_and_shorter_tolerations_are_judged_immediately() {
     let mut engine = tainted(Some(100));
-    engine.handle(live(pod(11, None)), at(2.0));
+    engine.handle(live(patient_pod(11, None)), at(2.0));
     assert_eq!((engine.stats().due, evict(&mut engine, at(2.0))), (1, 1));
     let mut engine = tainted(Some(100));
     engine.handle(
         live(PodFact {
             id: PodId::new(Uid::new("other"), PodName::new("default", "p")),
-            ..pod(11, Some(50))
+            ..patient_pod(11, Some(50))
         }),
         at(1.0),
     );
     assert_eq!(engine.deadline_at(), Some(at(51.0).mono));
-    engine.handle(live(pod(12, Some(10))), at(2.0));
+    engine.handle(live(patient_pod(12, Some(10))), at(2.0));
     assert_eq!(engine.deadline_at(), Some(at(11.0).mono));
     assert_eq!((evict(&mut engine, at(10.9)), evict(&mut engine, at(11.0))), (0, 1));
 }
@@ -376,7 +338,8 @@ fn d2_fewer_and_shorter_tolerations_are_judged_immediately() {
 #[test]
 fn nodes_that_are_ready_and_out_of_service_are_counted() {
     let mut engine = synced(DisruptionConditionPolicy::Never);
-    let reported = |version, ready_out_of_service| NodeFact { ready_out_of_service, ..node(version, &[]) };
+    let reported =
+        |version, ready_out_of_service| NodeFact { ready_out_of_service, ..tainted_node(version, &[]) };
     let applied = |fact| EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false });
     let counted = |engine: &EvictionEngine| {
         let stats = engine.stats();
@@ -392,7 +355,7 @@ fn nodes_that_are_ready_and_out_of_service_are_counted() {
     engine.handle(applied(reported(3, false)), at(4.0));
     assert_eq!(counted(&engine), (1, 0));
     engine.handle(applied(reported(4, true)), at(5.0));
-    let gone = ObjectRef::node(&name(), None);
+    let gone = ObjectRef::node(&NodeName::new("n1"), None);
     engine.handle(EvictionInput::Nodes(ObjectEvent::Deleted(gone)), at(6.0));
     assert_eq!(counted(&engine), (0, 0));
 }

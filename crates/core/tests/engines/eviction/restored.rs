@@ -1,20 +1,21 @@
 //! Tests live reads older than the cache, as after a restored etcd: earlier knowledge does not count.
 
-use crate::common::script::{Script, at, node, pod, reference, well};
+use crate::common::script::{Script, at, tainted_node, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, LiveRead};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::identity::NodeName;
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::{pod, pod_ref, toleration};
 
 fn confirmed(when: f64, version: u64, taints: &[(&str, Option<i64>)]) -> EvictionInput {
-    let result = Ok(LiveRead::Found(node(version, taints)));
-    EvictionInput::NodeConfirmed { node: NodeName::new("n"), sent: at(when).mono, result }
+    let result = Ok(LiveRead::Found(tainted_node(version, taints)));
+    EvictionInput::NodeConfirmed { node: NodeName::new("n1"), sent: at(when).mono, result }
 }
 
 #[test]
 fn s2_an_older_read_without_the_taint_evicts_no_pod() {
-    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
     assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
     script.send(1.1, confirmed(1.0, 60, &[]));
     for seconds in 2..400 {
@@ -36,7 +37,7 @@ fn s2_an_older_read_without_the_taint_evicts_no_pod() {
     // It stays until the node is tainted in the current store.
     script.send(
         400.0,
-        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(61, &[("k", None)]), listed: false }),
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(61, &[("k", None)]), listed: false }),
     );
     script.run(401.0, |when, effect| match effect {
         EvictionEffect::ReadNode { .. } => (confirmed(when, 61, &[("k", None)]), 0.0),
@@ -49,7 +50,7 @@ fn s2_an_older_read_without_the_taint_evicts_no_pod() {
 fn s2_an_older_read_with_the_taint_confirms_nothing_by_itself() {
     let mut script = Script::tainted(
         EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() },
-        pod("p", 40, &[]),
+        pod("p").at_version(40),
     );
     assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
     script.send(1.1, confirmed(1.0, 60, &[("k", None)]));
@@ -66,11 +67,11 @@ fn s2_an_older_read_with_the_taint_confirms_nothing_by_itself() {
 #[test]
 fn d5_a_read_that_the_watch_overtook_confirms() {
     let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
-    let mut script = Script::tainted(never, pod("p", 40, &[]));
+    let mut script = Script::tainted(never, pod("p").at_version(40));
     assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
     script.send(
         1.1,
-        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(102, &[("k", None)]), listed: false }),
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(102, &[("k", None)]), listed: false }),
     );
     script.send(1.2, confirmed(1.0, 101, &[("k", None)]));
     assert!(matches!(script.next(), Some(EvictionEffect::DeletePod { .. })));
@@ -80,7 +81,7 @@ fn d5_a_read_that_the_watch_overtook_confirms() {
 #[test]
 fn s1_an_older_read_decides_about_the_pod() {
     let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
-    let mut script = Script::tainted(never, pod("p", 90, &[]));
+    let mut script = Script::tainted(never, pod("p").at_version(90));
     let mut checks = 0;
     script.run(100.0, |when, effect| match effect {
         EvictionEffect::DeletePod { pod, version, .. } => {
@@ -89,10 +90,10 @@ fn s1_an_older_read_decides_about_the_pod() {
         }
         EvictionEffect::ReadPod { .. } => {
             checks += 1;
-            let fact = pod("p", 30, &[crate::common::bears("k", None)]);
+            let fact = pod("p").at_version(30).tolerates([toleration("k", None)]);
             (
                 EvictionInput::PodRead {
-                    pod: reference("p"),
+                    pod: pod_ref("p"),
                     result: Ok(LiveRead::Found(fact)),
                     half_deleted: false,
                 },

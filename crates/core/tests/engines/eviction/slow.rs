@@ -1,12 +1,12 @@
 //! Tests late responses and watch events: due pods are still evicted, and the API server is not polled without end.
 
-use crate::common::bears;
-use crate::common::script::{Script, at, failed, node, pod, reference, well};
+use crate::common::script::{Script, at, failed, tainted_node, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::identity::ResourceVersion;
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::{pod, pod_ref, toleration};
 use taintward_core::time::Mono;
 
 fn never() -> EvictionConfig {
@@ -21,11 +21,14 @@ fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
         let taint = [("k", Some(10))];
         let version_at = |millis: i64| 2 + (millis / every) as u64;
         let mut script = Script::new(EvictionConfig::default());
-        script.send(1.0, EvictionInput::Nodes(ObjectEvent::Applied { fact: node(1, &[]), listed: false }));
+        script.send(
+            1.0,
+            EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(1, &[]), listed: false }),
+        );
         script.send(
             1.0,
             EvictionInput::Pods(ObjectEvent::Applied {
-                fact: pod("p", 1000, &[bears("k", Some(20))]),
+                fact: pod("p").at_version(1000).tolerates([toleration("k", Some(20))]),
                 listed: false,
             }),
         );
@@ -40,7 +43,7 @@ fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
                     script.send(
                         script.now,
                         EvictionInput::Nodes(ObjectEvent::Applied {
-                            fact: node(version, &taint),
+                            fact: tainted_node(version, &taint),
                             listed: false,
                         }),
                     );
@@ -51,7 +54,7 @@ fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
                 let now = script.now;
                 let response = match effect {
                     EvictionEffect::ReadNode { node: name } => {
-                        let result = Ok(LiveRead::Found(node(version_at(millis), &taint)));
+                        let result = Ok(LiveRead::Found(tainted_node(version_at(millis), &taint)));
                         EvictionInput::NodeConfirmed { node: name, sent: at(now).mono, result }
                     }
                     other => well(&other, at(now).mono),
@@ -71,16 +74,19 @@ fn l1_pods_are_evicted_from_a_busy_node_whose_events_are_late() {
 #[test]
 fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
     for (sent_at, gone) in [(Some(31.0), 31.0..32.5), (None, 51.0..51.1)] {
-        let refreshed = || node(101, &[("k", Some(30))]);
+        let refreshed = || tainted_node(101, &[("k", Some(30))]);
         let mut script = Script::new(never());
         script.send(
             10.2,
-            EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", Some(10))]), listed: false }),
+            EvictionInput::Nodes(ObjectEvent::Applied {
+                fact: tainted_node(100, &[("k", Some(10))]),
+                listed: false,
+            }),
         );
         script.send(
             10.2,
             EvictionInput::Pods(ObjectEvent::Applied {
-                fact: pod("p", 40, &[bears("k", Some(20))]),
+                fact: pod("p").at_version(40).tolerates([toleration("k", Some(20))]),
                 listed: false,
             }),
         );
@@ -106,7 +112,7 @@ fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
 #[test]
 fn d3_reads_that_are_too_late_to_count_are_failures() {
     for (latency, goes) in [(1.9, true), (2.5, true), (4.0, true), (4.6, false), (5.9, false)] {
-        let mut script = Script::tainted(never(), pod("p", 40, &[]));
+        let mut script = Script::tainted(never(), pod("p").at_version(40));
         let mut blocked = false;
         script.run(3600.0, |when, effect| {
             let takes = if matches!(effect, EvictionEffect::ReadNode { .. }) { latency } else { 0.0 };
@@ -126,7 +132,7 @@ fn d3_reads_that_are_too_late_to_count_are_failures() {
 
 #[test]
 fn d3_reads_that_are_too_late_for_a_deletion_without_a_version_are_failures() {
-    let mut fact = pod("p", 40, &[]);
+    let mut fact = pod("p").at_version(40);
     fact.version = None;
     let mut script = Script::tainted(never(), fact.clone());
     script.run(3600.0, |when, effect| match effect {
@@ -150,13 +156,18 @@ fn d3_a_first_attempt_does_not_wait_for_its_nodes_pause() {
     for deadline in (40..200).step_by(7) {
         let (due, well_from) = (1.0 + f64::from(deadline), f64::from(deadline));
         let mut script = Script::new(never());
-        script
-            .send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("a", 10, &[]), listed: false }));
-        let later = pod("b", 11, &[bears("k", Some(i64::from(deadline)))]);
+        script.send(
+            1.0,
+            EvictionInput::Pods(ObjectEvent::Applied { fact: pod("a").at_version(10), listed: false }),
+        );
+        let later = pod("b").at_version(11).tolerates([toleration("k", Some(i64::from(deadline)))]);
         script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact: later, listed: false }));
         script.send(
             1.0,
-            EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("k", None)]), listed: false }),
+            EvictionInput::Nodes(ObjectEvent::Applied {
+                fact: tainted_node(100, &[("k", None)]),
+                listed: false,
+            }),
         );
         script.run(due + 40.0, |when, effect| match effect {
             EvictionEffect::ReadNode { .. } if when < well_from => {
@@ -175,7 +186,7 @@ fn d3_a_first_attempt_does_not_wait_for_its_nodes_pause() {
 fn d3_first_attempts_on_one_node_read_it_at_a_bounded_rate() {
     let mut script = Script::new(never());
     for millis in 0..2_000 {
-        let mut fact = pod(&format!("p{millis:04}"), 10, &[bears("k", Some(100))]);
+        let mut fact = pod(&format!("p{millis:04}")).at_version(10).tolerates([toleration("k", Some(100))]);
         fact.arrival = taintward_core::fact::BindingTimes::default();
         script.send(
             1.0 + f64::from(millis) / 100.0,
@@ -184,16 +195,19 @@ fn d3_first_attempts_on_one_node_read_it_at_a_bounded_rate() {
     }
     script.send(
         30.0,
-        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(100, &[("other", None)]), listed: false }),
+        EvictionInput::Nodes(ObjectEvent::Applied {
+            fact: tainted_node(100, &[("other", None)]),
+            listed: false,
+        }),
     );
     // Each tolerates it for another period.
     script.send(
         30.0,
-        EvictionInput::Nodes(ObjectEvent::Applied { fact: node(101, &[("k", None)]), listed: false }),
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(101, &[("k", None)]), listed: false }),
     );
     for millis in 0..2_000 {
         let seconds = 10 + i64::from(millis) / 100;
-        let fact = pod(&format!("p{millis:04}"), 11, &[bears("k", Some(seconds))]);
+        let fact = pod(&format!("p{millis:04}")).at_version(11).tolerates([toleration("k", Some(seconds))]);
         script.send(30.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
     script.run(70.0, |when, effect| (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.0));
@@ -206,7 +220,7 @@ fn d3_first_attempts_on_one_node_read_it_at_a_bounded_rate() {
 fn d3_retry_after_of_the_server_is_respected() {
     let requests = |seconds| ApiFailure::Throttled(Some(taintward_core::time::Span::from_secs(seconds)));
     for (seconds, waits) in [(7, 7.0), (1_000_000, 30.0)] {
-        let mut script = Script::tainted(never(), pod("p", 40, &[]));
+        let mut script = Script::tainted(never(), pod("p").at_version(40));
         let mut first = true;
         script.run(60.0, |when, effect| match effect {
             EvictionEffect::DeletePod { .. } if std::mem::take(&mut first) => {
@@ -222,13 +236,16 @@ fn d3_retry_after_of_the_server_is_respected() {
 /// In the lane of all, too, a pod without an attempt precedes one that failed.
 #[test]
 fn l6_first_attempts_precede_retries() {
-    let mut script = Script::tainted(never(), pod("a", 40, &[]));
+    let mut script = Script::tainted(never(), pod("a").at_version(40));
     script.run(1.5, |when, effect| match effect {
         EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Rejected), 0.0),
         other => (well(other, at(when).mono), 0.0),
     });
     // The retry is due, and so is another pod.
-    script.send(40.0, EvictionInput::Pods(ObjectEvent::Applied { fact: pod("b", 41, &[]), listed: false }));
+    script.send(
+        40.0,
+        EvictionInput::Pods(ObjectEvent::Applied { fact: pod("b").at_version(41), listed: false }),
+    );
     script.engine.tick(Mono::from_secs(40));
     let mut order = Vec::new();
     while let Some(effect) = script.engine.next_effect(Lane::All, at(40.0)) {
@@ -247,7 +264,7 @@ fn d4_a_deletion_by_the_uid_alone_has_a_confirmation_of_its_own() {
     // conflict.
     for tenths in 10..60 {
         let other = f64::from(tenths) / 10.0;
-        let mut script = Script::tainted(never(), pod("p", 40, &[]));
+        let mut script = Script::tainted(never(), pod("p").at_version(40));
         let (mut version, mut reads, mut before_last) = (40, 0, 0);
         let mut by_uid = None;
         let mut serve = |when: f64, effect: &EvictionEffect| match effect {
@@ -257,10 +274,10 @@ fn d4_a_deletion_by_the_uid_alone_has_a_confirmation_of_its_own() {
             }
             EvictionEffect::ReadPod { pod: it, .. } => {
                 version += 1;
-                let result = Ok(LiveRead::Found(pod("p", version, &[])));
+                let result = Ok(LiveRead::Found(pod("p").at_version(version)));
                 (EvictionInput::PodRead { pod: it.clone(), result, half_deleted: false }, 0.0)
             }
-            EvictionEffect::DeletePod { pod: it, .. } if *it != reference("p") => {
+            EvictionEffect::DeletePod { pod: it, .. } if *it != pod_ref("p") => {
                 (well(effect, at(when).mono), 0.0)
             }
             EvictionEffect::DeletePod { version: Some(ResourceVersion(_)), .. } => {
@@ -276,7 +293,7 @@ fn d4_a_deletion_by_the_uid_alone_has_a_confirmation_of_its_own() {
         script.run(other, &mut serve);
         script.send(
             other,
-            EvictionInput::Pods(ObjectEvent::Applied { fact: pod("q", 60, &[]), listed: false }),
+            EvictionInput::Pods(ObjectEvent::Applied { fact: pod("q").at_version(60), listed: false }),
         );
         script.run(15.0, &mut serve);
         let anew = by_uid.expect("it is evicted in the end");

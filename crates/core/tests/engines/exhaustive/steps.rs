@@ -1,11 +1,12 @@
 //! Applies one step to a state: a change of the cluster, a delivery, a response, or the passing of time.
 
 use super::{FLIGHTS_MAX, Flight, KEY, REJECTED_AT_ONCE_MAX, REQUEST_MAX, Rejection, State, Step, spend};
-use crate::common::{self, bears};
+use crate::common;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::taint::TaintEffect;
+use taintward_core::testkit::toleration;
 use taintward_core::time::Mono;
 
 impl State {
@@ -36,12 +37,12 @@ impl State {
             }
             Step::Timeouts(seconds) if self.cluster.pods.contains_key(&0) => {
                 spend(&mut self.left.edits)?;
-                let tolerations = vec![bears(KEY, seconds)];
+                let tolerations = vec![toleration(KEY, seconds)];
                 self.happens(|cluster| cluster.edit_pod(0, |pod| pod.fact.tolerations = tolerations));
             }
             Step::Recreate => {
                 spend(&mut self.left.recreations)?;
-                self.happens(|cluster| cluster.put_pod(0, 0, vec![bears(KEY, None)], false));
+                self.happens(|cluster| cluster.put_pod(0, 0, vec![toleration(KEY, None)], false));
             }
             Step::ReceiveNode => self.receive(true)?,
             Step::ReceivePod => self.receive(false)?,

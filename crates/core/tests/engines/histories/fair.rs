@@ -67,11 +67,11 @@ pub(crate) fn end(history: &mut History) -> Result<(), String> {
     (0..100).for_each(|_| _ = history.next_version());
     let now_version = |history: &mut History| Some(history.next_version());
     let node = |history: &mut History, node| {
-        let fact = history.node(node);
+        let fact = history.some_node(node);
         NodeFact { version: now_version(history), ..fact }
     };
     let pod = |history: &mut History, pod| {
-        let fact = history.pod(pod, pod % NODES);
+        let fact = history.some_pod(pod, pod % NODES);
         PodFact { version: now_version(history), ..fact }
     };
     let nodes: Vec<_> = (0..NODES).map(|at| node(history, at)).collect();

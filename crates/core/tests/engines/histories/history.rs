@@ -3,13 +3,13 @@
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
-use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint::Taint;
+use taintward_core::testkit::{self, taint, toleration};
 use taintward_core::time::{Mono, Now, Wall};
-use taintward_core::toleration::{Toleration, TolerationOperator};
 
 const KEYS: [&str; 3] = ["k", "l", "node.kubernetes.io/not-ready"];
 const EPOCH: i64 = 1_800_000_000;
@@ -99,7 +99,7 @@ impl History {
         Wall::from_secs(EPOCH + self.now / 1_000_000)
     }
 
-    pub(crate) fn node(&mut self, node: u64) -> NodeFact {
+    pub(crate) fn some_node(&mut self, node: u64) -> NodeFact {
         let uid = Uid::new(&format!("nu{node}-{}", self.choices.below(2)));
         let version = Some(self.some_version());
         let mut taints = Vec::new();
@@ -110,23 +110,15 @@ impl History {
                     1 => Some(self.this_second()),
                     _ => Some(Wall::from_secs(EPOCH + self.choices.below(100).cast_signed())),
                 };
-                let (key, value) = (key.into(), "".into());
-                taints.push(Taint { key, value, effect: TaintEffect::NoExecute, time_added });
+                taints.push(Taint { time_added, ..taint(key) });
             }
         }
         let taints_changed = self.choices.in_hundred(50).then(|| self.this_second());
-        NodeFact {
-            name: node_name(node),
-            uid,
-            version,
-            created: None,
-            taints,
-            taints_changed,
-            ready_out_of_service: false,
-        }
+        let name = node_name(node);
+        NodeFact { uid, version, created: None, taints, taints_changed, ..testkit::node(name.as_str()) }
     }
 
-    pub(crate) fn pod(&mut self, pod: u64, node: u64) -> PodFact {
+    pub(crate) fn some_pod(&mut self, pod: u64, node: u64) -> PodFact {
         let version = Some(self.some_version());
         let mut tolerations = Vec::new();
         for key in KEYS {
@@ -136,19 +128,14 @@ impl History {
                 2 => Some(60),
                 _ => continue,
             };
-            let (key, operator, value) = (key.into(), TolerationOperator::Exists, "".into());
-            let effect = Some(TaintEffect::NoExecute);
-            tolerations.push(Toleration { key, operator, value, effect, seconds });
+            tolerations.push(toleration(key, seconds));
         }
         PodFact {
             id: PodId::new(pod_uid(pod), PodName::new("d", "p")),
             node: node_name(node),
             version,
-            generation: 1,
             tolerations,
             priority: i32::try_from(self.choices.below(3)).expect("it is small"),
-            node_critical: false,
-            owner: PodOwnerKind::Other,
             life_phase: match self.choices.below(12) {
                 0 => PodLifePhase::Terminating,
                 1 => PodLifePhase::Finished,
@@ -156,8 +143,7 @@ impl History {
             },
             mirror: self.choices.in_hundred(4),
             marked: self.choices.in_hundred(15),
-            marked_by_another: false,
-            arrival: BindingTimes::default(),
+            ..testkit::pod("p")
         }
     }
 
@@ -211,7 +197,7 @@ impl History {
                 let reading = match self.choices.below(10) {
                     0 => LiveRead::NotFound,
                     1 => LiveRead::Undecodable,
-                    _ => LiveRead::Found(self.node(number(&node))),
+                    _ => LiveRead::Found(self.some_node(number(&node))),
                 };
                 EvictionInput::NodeConfirmed { node, sent, result: result.map(|()| reading) }
             }
@@ -228,11 +214,11 @@ impl History {
                     1 => LiveRead::Undecodable,
                     2 => {
                         let other = self.choices.below(PODS);
-                        LiveRead::Found(self.pod(other, node))
+                        LiveRead::Found(self.some_pod(other, node))
                     }
                     _ => LiveRead::Found(PodFact {
                         id: PodId::new(pod.uid.clone(), PodName::new("d", "p")),
-                        ..self.pod(0, node)
+                        ..self.some_pod(0, node)
                     }),
                 };
                 EvictionInput::PodRead { pod, result: result.map(|()| reading), half_deleted: false }
@@ -259,7 +245,7 @@ impl History {
         let (node, pod) = (self.choices.below(NODES), self.choices.below(PODS));
         match self.choices.below(100) {
             0..=9 => {
-                let fact = self.node(node);
+                let fact = self.some_node(node);
                 self.feed(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
             }
             10..=11 => {
@@ -272,7 +258,7 @@ impl History {
                 None,
             )))),
             13..=27 => {
-                let fact = self.pod(pod, pod % NODES);
+                let fact = self.some_pod(pod, pod % NODES);
                 self.feed(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
             }
             28..=30 if self.lies || self.choices.in_hundred(30) => {
@@ -292,7 +278,7 @@ impl History {
                 let nodes: Vec<_> = (0..NODES).filter(|_| self.choices.in_hundred(80)).collect();
                 self.feed(EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: since }));
                 for node in nodes {
-                    let fact = self.node(node);
+                    let fact = self.some_node(node);
                     self.feed(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: true }));
                 }
                 self.feed(EvictionInput::Nodes(ObjectEvent::ListCompleted));
@@ -300,7 +286,7 @@ impl History {
             34 => {
                 let since = self.some_past();
                 let pods: Vec<_> = (0..PODS).filter(|_| self.choices.in_hundred(80)).collect();
-                let pods = pods.into_iter().map(|pod| self.pod(pod, pod % NODES)).collect();
+                let pods = pods.into_iter().map(|pod| self.some_pod(pod, pod % NODES)).collect();
                 self.list_pods(since, pods);
             }
             28..=60 => {

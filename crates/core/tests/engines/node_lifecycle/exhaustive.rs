@@ -4,7 +4,7 @@
 //!   from which a fair run does not end well (NL-7, L7).
 //! - `EXHAUSTIVE_STATES` sets the number of states.
 
-use crate::node_lifecycle::world::zone;
+use crate::node_lifecycle::harness::zone;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use taintward_core::api_error::ApiFailure;
@@ -16,7 +16,7 @@ use taintward_core::node_lifecycle::{
     NodeLifecycleInput as Input, PlatformLabels,
 };
 use taintward_core::object_event::ObjectEvent;
-use taintward_core::taint::Taint;
+use taintward_core::testkit::taint_of;
 use taintward_core::time::{Mono, Now, Wall};
 
 mod search;
@@ -274,7 +274,7 @@ impl State {
             NodeLifecycleEffect::PatchTaints { node, version, add, remove, .. } => {
                 let result = self.write(&node.name, *version, |fact| {
                     fact.taints.retain(|taint| !ManagedTaint::of(taint).is_some_and(|own| remove.has(own)));
-                    fact.taints.extend(add.iter().map(taint));
+                    fact.taints.extend(add.iter().map(|own| taint_of(own.key(), "", own.effect().as_str())));
                 });
                 Input::Written { node: node.name.clone(), result }
             }
@@ -358,10 +358,6 @@ impl State {
         };
         hash(0) << 64 | hash(0xa5)
     }
-}
-
-fn taint(own: ManagedTaint) -> Taint {
-    Taint { key: own.key().into(), value: "".into(), effect: own.effect(), time_added: None }
 }
 
 fn lost(effect: &NodeLifecycleEffect, sent: i64) -> Input {

@@ -2,7 +2,7 @@
 //!
 //! - Prints the seed and the end of a failing history; `HEALTH_FUZZ_SEEDS` sets their number (default 2,000).
 
-use crate::node_lifecycle::world::{SECOND, zone};
+use crate::node_lifecycle::harness::{SECOND, zone};
 use crate::node_lifecycle::{list_aborted, list_completed, list_started};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use taintward_core::api_error::ApiFailure;
@@ -15,7 +15,7 @@ use taintward_core::node_lifecycle::{
     PodReadinessFact, WatchedKind,
 };
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
-use taintward_core::taint::Taint;
+use taintward_core::testkit::taint;
 use taintward_core::time::{Mono, Now, Wall};
 
 mod ending;
@@ -65,10 +65,6 @@ fn name(node: usize) -> NodeName {
 
 fn number(name: &NodeName) -> usize {
     name.as_str()[1..].parse().expect("a name from name()")
-}
-
-fn taint(own: ManagedTaint) -> Taint {
-    Taint { key: own.key().into(), value: "".into(), effect: own.effect(), time_added: None }
 }
 
 impl History {
@@ -139,7 +135,11 @@ impl History {
             zone: zone(if self.dice.percent(85) { usual } else { "c" }),
             excluded: self.dice.percent(8),
             unschedulable: self.dice.percent(10),
-            taints: ManagedTaint::ALL.into_iter().filter(|_| self.dice.percent(15)).map(taint).collect(),
+            taints: ManagedTaint::ALL
+                .into_iter()
+                .filter(|_| self.dice.percent(15))
+                .map(|own| taint(&own.to_string()))
+                .collect(),
             conditions,
             platform: PlatformLabels {
                 os: self.dice.percent(20).then(|| "linux".into()),

@@ -1,7 +1,7 @@
 //! Tests gaps in the observation of this process (pauses, lost and late watches): no live node is tainted, every dead
 //! one is in time.
 
-use crate::node_lifecycle::world::{What, World};
+use crate::node_lifecycle::harness::{NodeLifecycleHarness, What};
 use crate::node_lifecycle::{list_aborted, list_started};
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::node_lifecycle::{
@@ -14,8 +14,8 @@ use taintward_core::time::Mono;
 /// A lag after which no event arrives while a test runs.
 const NEVER: i64 = 1 << 50;
 
-fn is_declared(world: &World, name: &str) -> bool {
-    world.commits.iter().any(|commit| commit.node == name && matches!(commit.what, What::Declare(_)))
+fn is_declared(harness: &NodeLifecycleHarness, name: &str) -> bool {
+    harness.commits.iter().any(|commit| commit.node == name && matches!(commit.what, What::Declare(_)))
 }
 
 /// S7(b), P37: the process stands still for ten minutes. The heartbeats it missed do not count as silence, whether it
@@ -23,23 +23,23 @@ fn is_declared(world: &World, name: &str) -> bool {
 #[test]
 fn a_pause_of_ten_minutes() {
     for reported in [false, true] {
-        let mut world = World::new(&[("a", 5)]);
-        world.kill(&["a4"]);
-        world.pass(5);
-        let since = world.clock().mono;
-        world.paused = true;
-        world.pass(600);
-        world.paused = false;
+        let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+        harness.kill(&["a4"]);
+        harness.pass(5);
+        let since = harness.clock().mono;
+        harness.paused = true;
+        harness.pass(600);
+        harness.paused = false;
         if reported {
-            world.submit(NodeLifecycleInput::ProcessPaused { since });
+            harness.submit(NodeLifecycleInput::ProcessPaused { since });
         }
         // Events buffered in the stream arrive late, as if they were new.
-        world.pass(48);
-        assert_eq!(world.commits, [], "no commits yet");
-        world.pass(15);
-        assert_eq!(world.tainted(), ["a4"], "told: {reported}");
-        assert!(["a0", "a1", "a2", "a3"].iter().all(|name| !is_declared(&world, name)));
-        assert!(world.notices.iter().any(|(_, it)| *it == NodeLifecycleNotice::ObservedAfresh));
+        harness.pass(48);
+        assert_eq!(harness.commits, [], "no commits yet");
+        harness.pass(15);
+        assert_eq!(harness.tainted(), ["a4"], "told: {reported}");
+        assert!(["a0", "a1", "a2", "a3"].iter().all(|name| !is_declared(&harness, name)));
+        assert!(harness.notices.iter().any(|(_, it)| *it == NodeLifecycleNotice::ObservedAfresh));
     }
 }
 
@@ -48,36 +48,36 @@ fn a_pause_of_ten_minutes() {
 #[test]
 fn a_pause_with_a_silent_node_before_it() {
     for renewed in [false, true] {
-        let mut world = World::new(&[("a", 5)]);
-        world.leading = false;
-        world.kill(&["a4"]);
-        world.pass(65);
-        world.paused = true;
-        world.pass(600);
-        world.paused = false;
+        let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+        harness.leading = false;
+        harness.kill(&["a4"]);
+        harness.pass(65);
+        harness.paused = true;
+        harness.pass(600);
+        harness.paused = false;
         for ago in (0..62).rev().filter(|_| renewed) {
-            let sent = world.clock().mono.minus(taintward_core::time::Span::from_secs(10 * ago));
-            world.submit(NodeLifecycleInput::OwnRequestSucceeded { sent });
+            let sent = harness.clock().mono.minus(taintward_core::time::Span::from_secs(10 * ago));
+            harness.submit(NodeLifecycleInput::OwnRequestSucceeded { sent });
         }
-        world.leading = true;
-        world.pass(48);
-        assert_eq!(world.commits, [], "no commits yet");
-        world.pass(15);
-        assert_eq!(world.tainted(), ["a4"], "renewed: {renewed}");
+        harness.leading = true;
+        harness.pass(48);
+        assert_eq!(harness.commits, [], "no commits yet");
+        harness.pass(15);
+        assert_eq!(harness.tainted(), ["a4"], "renewed: {renewed}");
     }
 }
 
 /// A pause shorter than the tolerance does not count.
 #[test]
 fn a_short_pause_changes_nothing() {
-    let mut world = World::new(&[("a", 5)]);
-    world.kill(&["a4"]);
-    world.pass(20);
-    world.paused = true;
-    world.pass(10);
-    world.paused = false;
-    world.pass(35);
-    assert_eq!(world.tainted(), ["a4"]);
+    let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+    harness.kill(&["a4"]);
+    harness.pass(20);
+    harness.paused = true;
+    harness.pass(10);
+    harness.paused = false;
+    harness.pass(35);
+    assert_eq!(harness.tainted(), ["a4"]);
 }
 
 /// The API server is disconnected for ten minutes, also from kubelets: detected by the streams, or not at all.
@@ -86,31 +86,31 @@ fn a_short_pause_changes_nothing() {
 fn the_api_server_is_disconnected_for_ten_minutes() {
     for noticed in [false, true] {
         for kubelets_first in [false, true] {
-            let mut world = World::new(&[("a", 5)]);
-            world.kill(&["a4"]);
-            world.pass(3);
-            world.api = false;
+            let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+            harness.kill(&["a4"]);
+            harness.pass(3);
+            harness.api = false;
             if noticed {
-                let since = world.clock().mono;
-                world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
-                world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+                let since = harness.clock().mono;
+                harness.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
+                harness.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
             }
-            world.pass(600);
-            let engine = world.engine.as_ref().expect("it runs");
+            harness.pass(600);
+            let engine = harness.engine.as_ref().expect("it runs");
             let doubt = if noticed { ObservationDoubt::WatchLost } else { ObservationDoubt::NoResponse };
-            assert_eq!(engine.doubt(world.clock().mono), Some(doubt));
+            assert_eq!(engine.doubt(harness.clock().mono), Some(doubt));
             assert!(engine.holds_countdowns(), "NL-48: no node sends heartbeats");
-            assert_eq!(world.reads, 0, "no node is even read");
-            world.api = true;
+            assert_eq!(harness.reads, 0, "no node is even read");
+            harness.api = true;
             if kubelets_first {
-                world.pass_micros(1);
+                harness.pass_micros(1);
             }
-            world.list(false);
-            world.pass(48);
-            assert_eq!(world.commits, [], "{noticed} {kubelets_first}");
-            world.pass(15);
-            assert_eq!(world.tainted(), ["a4"]);
-            assert!(["a0", "a1", "a2", "a3"].iter().all(|name| !is_declared(&world, name)));
+            harness.list(false);
+            harness.pass(48);
+            assert_eq!(harness.commits, [], "{noticed} {kubelets_first}");
+            harness.pass(15);
+            assert_eq!(harness.tainted(), ["a4"]);
+            assert!(["a0", "a1", "a2", "a3"].iter().all(|name| !is_declared(&harness, name)));
         }
     }
 }
@@ -118,15 +118,15 @@ fn the_api_server_is_disconnected_for_ten_minutes() {
 /// S7(c): only the requests of this process fail: this process may be the one that is disconnected.
 #[test]
 fn without_successful_requests_no_node_is_declared_silent() {
-    let mut world = World::new(&[("a", 5)]);
-    world.kill(&["a4"]);
-    let mut engine = world.engine.take().expect("it runs");
-    let mut now = world.clock();
+    let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+    harness.kill(&["a4"]);
+    let mut engine = harness.engine.take().expect("it runs");
+    let mut now = harness.clock();
     for _ in 0..40 {
         now.mono = now.mono.plus(taintward_core::time::Span::from_secs(5));
         engine.tick(now.mono);
         for (at, name) in ["a0", "a1", "a2", "a3"].iter().enumerate() {
-            let mut fact = world.stored[*name].lease.clone().expect("it has a lease");
+            let mut fact = harness.stored[*name].lease.clone().expect("it has a lease");
             fact.version = None;
             fact.renewed = Some(taintward_core::time::Wall::from_micros(now.mono.as_micros() + at as i64));
             engine.handle(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }), now);
@@ -139,60 +139,60 @@ fn without_successful_requests_no_node_is_declared_silent() {
 /// S7(a), P16: renewals arrive minutes late on the watch. The live read shows the current one each time.
 #[test]
 fn a_late_stream_of_leases_taints_no_node() {
-    let mut world = World::new(&[("a", 5)]);
-    world.lease_lag = 180_000_000;
-    world.pass(1_200);
-    assert!(world.reads > 0, "they were read");
-    assert_eq!(world.commits, []);
+    let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+    harness.lease_lag = 180_000_000;
+    harness.pass(1_200);
+    assert!(harness.reads > 0, "they were read");
+    assert_eq!(harness.commits, []);
 }
 
 /// The stream of leases stalls undetected: there are no heartbeats. No node is tainted.
 #[test]
 fn a_stalled_stream_of_leases_taints_no_node() {
-    let mut world = World::new(&[("a", 5)]);
-    world.lease_lag = 100_000_000_000;
-    world.pass(1_200);
-    assert_eq!(world.commits, []);
+    let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+    harness.lease_lag = 100_000_000_000;
+    harness.pass(1_200);
+    assert_eq!(harness.commits, []);
 }
 
 /// A list that confirms the watch is not a gap: dead nodes are tainted as soon as without it.
 #[test]
 fn a_relist_delays_no_taint() {
-    let mut world = World::new(&[("a", 5)]);
-    world.kill(&["a4"]);
+    let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+    harness.kill(&["a4"]);
     for _ in 0..6 {
-        world.pass(10);
-        world.list(false);
+        harness.pass(10);
+        harness.list(false);
     }
-    assert_eq!(world.tainted(), ["a4"]);
+    assert_eq!(harness.tainted(), ["a4"]);
 }
 
 /// A list that takes long is a gap: no node is declared silent for missing heartbeats during it.
 #[test]
 fn a_list_that_stalls_is_a_gap() {
-    let mut world = World::new(&[("a", 5)]);
-    world.kill(&["a4"]);
-    world.pass(30);
-    let silent_since = Some(world.clock().mono);
+    let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+    harness.kill(&["a4"]);
+    harness.pass(30);
+    let silent_since = Some(harness.clock().mono);
     // Without a watch alongside it.
-    world.lease_lag = NEVER;
-    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
-    world.pass(30);
-    world.lease_lag = 0;
-    assert_eq!(world.commits, []);
+    harness.lease_lag = NEVER;
+    harness.submit(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
+    harness.pass(30);
+    harness.lease_lag = 0;
+    assert_eq!(harness.commits, []);
     assert_eq!(
-        world.engine.as_ref().expect("it runs").doubt(world.clock().mono),
+        harness.engine.as_ref().expect("it runs").doubt(harness.clock().mono),
         Some(ObservationDoubt::WatchLost)
     );
     for name in ["a0", "a1", "a2", "a3", "a4"] {
-        let fact = world.stored[name].lease.clone().expect("it has a lease");
-        world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
+        let fact = harness.stored[name].lease.clone().expect("it has a lease");
+        harness.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
     }
-    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
-    world.pass(49);
-    assert_eq!(world.commits, []);
-    world.pass(2);
-    assert_eq!(world.tainted(), ["a4"]);
+    harness.submit(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
+    harness.pass(49);
+    assert_eq!(harness.commits, []);
+    harness.pass(2);
+    assert_eq!(harness.tainted(), ["a4"]);
 }
 
 /// A list alongside a continuing watch is not a gap, however long it takes: a node that dies is tainted in time. If the
@@ -200,23 +200,23 @@ fn a_list_that_stalls_is_a_gap() {
 #[test]
 fn a_list_alongside_the_watch_is_a_gap_only_if_the_watch_stalls() {
     for watch_goes_on in [true, false] {
-        let mut world = World::new(&[("a", 5)]);
-        world.kill(&["a4"]);
-        world.pass(5);
-        let silent_since = Some(world.clock().mono);
-        world.lease_lag = if watch_goes_on { 0 } else { NEVER };
-        world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
+        let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+        harness.kill(&["a4"]);
+        harness.pass(5);
+        let silent_since = Some(harness.clock().mono);
+        harness.lease_lag = if watch_goes_on { 0 } else { NEVER };
+        harness.submit(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since }));
         for second in 0..75 {
-            world.pass(1);
+            harness.pass(1);
             if second == 20 {
-                let fact = world.stored["a0"].lease.clone().expect("it has a lease");
-                world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
+                let fact = harness.stored["a0"].lease.clone().expect("it has a lease");
+                harness.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: true }));
             }
         }
-        let doubt = world.engine.as_ref().expect("it runs").doubt(world.clock().mono);
+        let doubt = harness.engine.as_ref().expect("it runs").doubt(harness.clock().mono);
         match watch_goes_on {
-            true => assert_eq!((doubt, &*world.tainted()), (None, &["a4"][..])),
-            false => assert_eq!((doubt, &*world.tainted()), (Some(ObservationDoubt::WatchLost), &[][..])),
+            true => assert_eq!((doubt, &*harness.tainted()), (None, &["a4"][..])),
+            false => assert_eq!((doubt, &*harness.tainted()), (Some(ObservationDoubt::WatchLost), &[][..])),
         }
     }
 }
@@ -228,19 +228,19 @@ fn a_list_alongside_the_watch_is_a_gap_only_if_the_watch_stalls() {
 fn after_an_aborted_list_the_watch_counts_again() {
     for stream in [WatchedKind::Leases, WatchedKind::Nodes] {
         for (length, lost_first) in [(0, true), (0, false), (10, true), (30, true), (30, false)] {
-            let mut world = World::new(&[("a", 5)]);
-            world.kill(&["a4"]);
-            let since = world.clock().mono;
-            world.submit(list_started(stream, Some(since)));
-            let lease = world.stored["a0"].lease.clone().expect("it has a lease");
-            let node = world.stored["a0"].node.clone();
-            world.submit(match stream {
+            let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+            harness.kill(&["a4"]);
+            let since = harness.clock().mono;
+            harness.submit(list_started(stream, Some(since)));
+            let lease = harness.stored["a0"].lease.clone().expect("it has a lease");
+            let node = harness.stored["a0"].node.clone();
+            harness.submit(match stream {
                 WatchedKind::Leases => {
                     NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: lease, listed: true })
                 }
                 _ => NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: node, listed: true }),
             });
-            world.pass(length);
+            harness.pass(length);
             // The streams' health and their events arrive on different paths.
             let mut reported = [
                 NodeLifecycleInput::StreamLost { stream, since },
@@ -248,18 +248,22 @@ fn after_an_aborted_list_the_watch_counts_again() {
                 list_aborted(stream),
             ];
             reported.rotate_right(usize::from(!lost_first));
-            reported.into_iter().for_each(|input| world.submit(input));
+            reported.into_iter().for_each(|input| harness.submit(input));
             let about = (stream, length, lost_first);
-            assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), None, "{about:?}");
+            assert_eq!(
+                harness.engine.as_ref().expect("it runs").doubt(harness.clock().mono),
+                None,
+                "{about:?}"
+            );
             if length > 12 && stream == WatchedKind::Leases {
-                world.pass(49);
-                assert_eq!(world.commits, [], "{about:?}");
-                world.pass(13);
+                harness.pass(49);
+                assert_eq!(harness.commits, [], "{about:?}");
+                harness.pass(13);
             } else {
-                world.pass(62 - length);
+                harness.pass(62 - length);
             }
-            assert_eq!(world.tainted(), ["a4"], "{about:?}");
-            assert_eq!(world.engine.as_ref().expect("it runs").stats().nodes, 5, "{about:?}");
+            assert_eq!(harness.tainted(), ["a4"], "{about:?}");
+            assert_eq!(harness.engine.as_ref().expect("it runs").stats().nodes, 5, "{about:?}");
         }
     }
 }
@@ -267,16 +271,16 @@ fn after_an_aborted_list_the_watch_counts_again() {
 /// The first list is aborted: nothing is known about the remaining nodes, and no node is judged by it.
 #[test]
 fn an_aborted_first_list_does_not_count() {
-    let mut world = World::unsettled(&[("a", 3)], NodeLifecycleFlags::default());
-    world.engine = Some(NodeLifecycleEngine::new(NodeLifecycleConfig::default()));
-    world.submit(NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
-    world.submit(NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted));
-    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since: None }));
-    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListAborted));
-    world.submit(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
-    assert!(!world.engine.as_ref().expect("it runs").is_synced());
+    let mut harness = NodeLifecycleHarness::unsettled(&[("a", 3)], NodeLifecycleFlags::default());
+    harness.engine = Some(NodeLifecycleEngine::new(NodeLifecycleConfig::default()));
+    harness.submit(NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
+    harness.submit(NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted));
+    harness.submit(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since: None }));
+    harness.submit(NodeLifecycleInput::Leases(ObjectEvent::ListAborted));
+    harness.submit(NodeLifecycleInput::Leases(ObjectEvent::ListCompleted));
+    assert!(!harness.engine.as_ref().expect("it runs").is_synced());
     assert_eq!(
-        world.engine.as_ref().expect("it runs").doubt(world.clock().mono),
+        harness.engine.as_ref().expect("it runs").doubt(harness.clock().mono),
         Some(ObservationDoubt::NotSynced)
     );
 }
@@ -284,31 +288,31 @@ fn an_aborted_first_list_does_not_count() {
 /// A stream that was lost for longer than the tolerance starts a whole grace period.
 #[test]
 fn a_lost_stream_restarts_grace_periods() {
-    let mut world = World::new(&[("a", 5)]);
-    world.kill(&["a4"]);
-    world.pass(30);
-    let since = world.clock().mono;
-    world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
-    world.pass(30);
-    assert_eq!(world.commits, [], "not while it is lost");
-    world.submit(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
-    world.pass(49);
-    assert_eq!(world.commits, []);
-    world.pass(2);
-    assert_eq!(world.tainted(), ["a4"]);
+    let mut harness = NodeLifecycleHarness::new(&[("a", 5)]);
+    harness.kill(&["a4"]);
+    harness.pass(30);
+    let since = harness.clock().mono;
+    harness.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+    harness.pass(30);
+    assert_eq!(harness.commits, [], "not while it is lost");
+    harness.submit(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
+    harness.pass(49);
+    assert_eq!(harness.commits, []);
+    harness.pass(2);
+    assert_eq!(harness.tainted(), ["a4"]);
 }
 
 /// An old successful request does not count.
 #[test]
 fn a_successful_request_from_the_future_or_the_past_proves_nothing_more() {
-    let mut world = World::new(&[("a", 3)]);
+    let mut harness = NodeLifecycleHarness::new(&[("a", 3)]);
     let past = Mono::from_micros(0);
-    world.submit(NodeLifecycleInput::OwnRequestSucceeded { sent: past });
-    world.submit(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::NEVER });
-    world.kill(&["a2"]);
-    world.pass(62);
+    harness.submit(NodeLifecycleInput::OwnRequestSucceeded { sent: past });
+    harness.submit(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::NEVER });
+    harness.kill(&["a2"]);
+    harness.pass(62);
     assert_eq!(
-        world.own("a2"),
+        harness.own("a2"),
         ManagedTaints::NONE.with(ManagedTaint::Unreachable).with(ManagedTaint::UnreachableNoExecute)
     );
 }
@@ -317,22 +321,22 @@ fn a_successful_request_from_the_future_or_the_past_proves_nothing_more() {
 /// healthy, and any dead node has a whole grace period from the list on, with a lease or without.
 #[test]
 fn a_lost_stream_and_a_list_without_half_of_the_leases() {
-    let mut world = World::new(&[("a", 10)]);
-    world.kill(&["a4", "a5"]);
-    world.pass(30);
-    let since = world.clock().mono;
-    world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
-    world.pass(40);
-    assert_eq!(world.commits, [], "not while it is lost");
+    let mut harness = NodeLifecycleHarness::new(&[("a", 10)]);
+    harness.kill(&["a4", "a5"]);
+    harness.pass(30);
+    let since = harness.clock().mono;
+    harness.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+    harness.pass(40);
+    assert_eq!(harness.commits, [], "not while it is lost");
     for name in ["a0", "a1", "a2", "a3", "a4"] {
-        world.stored.get_mut(name).expect("it exists").lease = None;
+        harness.stored.get_mut(name).expect("it exists").lease = None;
     }
-    world.list(false);
-    world.pass(49);
-    assert_eq!(world.commits, []);
-    world.pass(15);
-    assert_eq!(world.tainted(), ["a4", "a5"]);
-    assert!(["a0", "a1", "a2", "a3", "a9"].iter().all(|name| !is_declared(&world, name)));
+    harness.list(false);
+    harness.pass(49);
+    assert_eq!(harness.commits, []);
+    harness.pass(15);
+    assert_eq!(harness.tainted(), ["a4", "a5"]);
+    assert!(["a0", "a1", "a2", "a3", "a9"].iter().all(|name| !is_declared(&harness, name)));
 }
 
 /// Nothing is pulled for an hour, with dead nodes, failed writes, without successful requests: there are no wakeups
@@ -346,17 +350,17 @@ fn without_pulls_there_are_a_few_wakeups_in_each_period() {
         (false, true, true),
         (true, false, true),
     ] {
-        let mut world = World::new(&[("a", 6), ("b", 3)]);
-        world.kill(&["a1", "a2", "b0", "b1", "b2"]);
+        let mut harness = NodeLifecycleHarness::new(&[("a", 6), ("b", 3)]);
+        harness.kill(&["a1", "a2", "b0", "b1", "b2"]);
         if failing {
-            world.faults = vec![Some(taintward_core::api_error::ApiFailure::Rejected); 1_000].into();
-            world.pass(60);
+            harness.faults = vec![Some(taintward_core::api_error::ApiFailure::Rejected); 1_000].into();
+            harness.pass(60);
         }
-        (world.leading, world.observing, world.api) = (false, observing, api);
-        world.wakes = 0;
-        world.pass(3_600);
+        (harness.leading, harness.observing, harness.api) = (false, observing, api);
+        harness.wakes = 0;
+        harness.pass(3_600);
         let periods = 3_600 / 5;
         let about = (observing, api, failing);
-        assert!(world.wakes >= periods - 20 && world.wakes < periods * 3, "{about:?}: {}", world.wakes);
+        assert!(harness.wakes >= periods - 20 && harness.wakes < periods * 3, "{about:?}: {}", harness.wakes);
     }
 }

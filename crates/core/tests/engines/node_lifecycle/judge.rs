@@ -1,6 +1,6 @@
 //! Checks the rules of node lifecycle at every commit, with exact knowledge of when each node was alive.
 
-use crate::node_lifecycle::world::{Kubelet, SECOND};
+use crate::node_lifecycle::harness::{Kubelet, SECOND};
 use std::collections::BTreeMap;
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, ManagedTaint, ManagedTaints, NodeHealthFact, NodeLifecycleFlags, ZoneKey,

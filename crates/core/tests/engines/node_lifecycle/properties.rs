@@ -1,6 +1,6 @@
 //! Tests node lifecycle with random sequences of events; every commit is checked.
 
-use crate::node_lifecycle::world::{SECOND, World};
+use crate::node_lifecycle::harness::{NodeLifecycleHarness, SECOND};
 use crate::node_lifecycle::{list_aborted, list_completed, list_started};
 use proptest::prelude::*;
 use proptest::test_runner::Config as Runs;
@@ -69,52 +69,52 @@ fn name(node: u8) -> String {
     format!("{}{}", ["a", "b"][usize::from(node % 2)], node / 2)
 }
 
-fn perform(world: &mut World, command: Command) {
+fn perform(harness: &mut NodeLifecycleHarness, command: Command) {
     match command {
-        Command::Kill(node) => world.kill(&[&name(node)]),
-        Command::Revive(node) => world.revive(&[&name(node)]),
-        Command::Ready(node, ready) => world.set_ready(&name(node), ready),
-        Command::Cordon(node, on) => world.edit(&name(node), |node| node.unschedulable = on),
-        Command::Exclude(node) => world.edit(&name(node), |node| node.excluded = !node.excluded),
+        Command::Kill(node) => harness.kill(&[&name(node)]),
+        Command::Revive(node) => harness.revive(&[&name(node)]),
+        Command::Ready(node, ready) => harness.set_ready(&name(node), ready),
+        Command::Cordon(node, on) => harness.edit(&name(node), |node| node.unschedulable = on),
+        Command::Exclude(node) => harness.edit(&name(node), |node| node.excluded = !node.excluded),
         Command::Move(node, zone) => {
-            world.edit(&name(node), |node| {
-                node.zone = crate::node_lifecycle::world::zone(["a", "b", "c"][usize::from(zone)])
+            harness.edit(&name(node), |node| {
+                node.zone = crate::node_lifecycle::harness::zone(["a", "b", "c"][usize::from(zone)])
             });
         }
         Command::Replace(node) => {
-            world.remove_node(&name(node));
-            world.add_node(&name(node), "a");
+            harness.remove_node(&name(node));
+            harness.add_node(&name(node), "a");
         }
-        Command::Bind(pod, node) => world.bind(&format!("pod-{pod}"), &name(node)),
-        Command::Pass(time) => world.pass(time),
+        Command::Bind(pod, node) => harness.bind(&format!("pod-{pod}"), &name(node)),
+        Command::Pass(time) => harness.pass(time),
         Command::Pause(time) => {
-            world.paused = true;
-            world.pass(time);
-            world.paused = false;
+            harness.paused = true;
+            harness.pass(time);
+            harness.paused = false;
         }
         Command::Cut(time, noticed) => {
-            world.api = false;
+            harness.api = false;
             if noticed {
-                let since = world.clock().mono;
-                world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
-                world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+                let since = harness.clock().mono;
+                harness.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
+                harness.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
             }
-            world.pass(time);
-            world.api = true;
-            world.list(false);
+            harness.pass(time);
+            harness.api = true;
+            harness.list(false);
         }
-        Command::Lag(time) => world.lease_lag = time * SECOND,
-        Command::List => world.list(false),
+        Command::Lag(time) => harness.lease_lag = time * SECOND,
+        Command::List => harness.list(false),
         Command::Restart(time) => {
-            world.crash();
-            world.pass(time);
-            world.start();
+            harness.crash();
+            harness.pass(time);
+            harness.start();
         }
         Command::Follow(time) => {
-            (world.leading, world.observing) = (false, time % 2 == 0);
-            world.pass(time);
-            (world.leading, world.observing) = (true, false);
-            world.submit(NodeLifecycleInput::BecameLeader);
+            (harness.leading, harness.observing) = (false, time % 2 == 0);
+            harness.pass(time);
+            (harness.leading, harness.observing) = (true, false);
+            harness.submit(NodeLifecycleInput::BecameLeader);
         }
         Command::Faults(faults) => {
             let fault = |choice| match choice {
@@ -123,20 +123,20 @@ fn perform(world: &mut World, command: Command) {
                 2 => Some(ApiFailure::Throttled(None)),
                 _ => None,
             };
-            world.faults = faults.into_iter().map(fault).collect();
+            harness.faults = faults.into_iter().map(fault).collect();
         }
         Command::LoseLeases(time) => {
-            let since = world.clock().mono;
-            world.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
-            world.pass(time);
-            world.submit(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
+            let since = harness.clock().mono;
+            harness.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
+            harness.pass(time);
+            harness.submit(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
         }
         Command::BreakList(time, nodes) => {
             let stream = if nodes { WatchedKind::Nodes } else { WatchedKind::Leases };
-            let silent_since = Some(world.clock().mono);
-            world.submit(list_started(stream, silent_since));
-            world.pass(time);
-            world.submit(list_aborted(stream));
+            let silent_since = Some(harness.clock().mono);
+            harness.submit(list_started(stream, silent_since));
+            harness.pass(time);
+            harness.submit(list_aborted(stream));
         }
     }
 }
@@ -146,10 +146,10 @@ fn runs() -> Runs {
     Runs { cases, failure_persistence: None, max_shrink_iters: 5_000, ..Runs::default() }
 }
 
-fn world() -> World {
-    let mut world = World::unsettled(&[("a", 5), ("b", 4)], NodeLifecycleFlags::default());
-    world.pass(100);
-    world
+fn harness() -> NodeLifecycleHarness {
+    let mut harness = NodeLifecycleHarness::unsettled(&[("a", 5), ("b", 4)], NodeLifecycleFlags::default());
+    harness.pass(100);
+    harness
 }
 
 proptest! {
@@ -159,31 +159,31 @@ proptest! {
     /// nodes are tainted, no other is, and nothing more is written.
     #[test]
     fn no_node_is_tainted_by_mistake_and_in_the_end_all_dead_ones_are(commands in commands()) {
-        let mut world = world();
+        let mut harness = harness();
         for command in commands {
-            perform(&mut world, command);
+            perform(&mut harness, command);
         }
-        world.faults.clear();
-        world.lease_lag = 0;
-        world.list(false);
+        harness.faults.clear();
+        harness.lease_lag = 0;
+        harness.list(false);
         // Most nodes of each zone are alive, so that no zone stops and not all nodes are down.
         for node in 0..NODES {
             let name = name(node);
-            world.edit(&name, |fact| (fact.zone, fact.excluded) = (crate::node_lifecycle::world::zone(&name[..1]), false));
+            harness.edit(&name, |fact| (fact.zone, fact.excluded) = (crate::node_lifecycle::harness::zone(&name[..1]), false));
             if node < 6 {
-                world.revive(&[&name]);
-                world.set_ready(&name, true);
+                harness.revive(&[&name]);
+                harness.set_ready(&name, true);
             }
         }
-        world.pass(300);
-        for (name, kubelet) in &world.kubelets {
-            let evicted = !world.own(name).no_execute().is_empty();
+        harness.pass(300);
+        for (name, kubelet) in &harness.kubelets {
+            let evicted = !harness.own(name).no_execute().is_empty();
             prop_assert_eq!(evicted, !kubelet.alive || !kubelet.ready, "{}: {:?}", name, kubelet);
-            prop_assert_ne!(world.own(name).no_execute(), ManagedTaints::NO_EXECUTE);
+            prop_assert_ne!(harness.own(name).no_execute(), ManagedTaints::NO_EXECUTE);
         }
-        let written = world.commits.len();
-        world.pass(400);
-        prop_assert_eq!(written, world.commits.len(), "nothing changes, nothing is written");
+        let written = harness.commits.len();
+        harness.pass(400);
+        prop_assert_eq!(written, harness.commits.len(), "nothing changes, nothing is written");
     }
 
     /// The same facts at one moment make the same engine, in any order and any number of repetitions (NL-43).
@@ -246,7 +246,7 @@ fn node_fact(name: NodeName, [one, two, three, four]: [u8; 4]) -> NodeHealthFact
         name,
         version: None,
         created: Some(Wall::from_secs(0)),
-        zone: crate::node_lifecycle::world::zone(["a", "b"][usize::from(three / 2 % 2)]),
+        zone: crate::node_lifecycle::harness::zone(["a", "b"][usize::from(three / 2 % 2)]),
         excluded: four % 5 == 0,
         unschedulable: four % 3 == 0,
         taints: Vec::new(),
@@ -307,19 +307,19 @@ proptest! {
         lags in prop::collection::vec(0i64..200, 1..12),
         repeats in prop::collection::vec(any::<bool>(), 12),
     ) {
-        let mut world = world();
-        world.kill(&["b3"]);
+        let mut harness = harness();
+        harness.kill(&["b3"]);
         for (lag, repeat) in lags.into_iter().zip(repeats) {
-            world.lease_lag = lag * SECOND;
-            world.pass(45);
+            harness.lease_lag = lag * SECOND;
+            harness.pass(45);
             if repeat {
-                let again = world.stored["a0"].lease.clone().expect("it has a lease");
+                let again = harness.stored["a0"].lease.clone().expect("it has a lease");
                 let old = LeaseFact { version: Some(ResourceVersion(2)), renewed: Some(Wall::from_secs(0)), ..again.clone() };
-                world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: again, listed: false }));
-                world.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: old, listed: false }));
+                harness.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: again, listed: false }));
+                harness.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact: old, listed: false }));
             }
         }
-        prop_assert!(world.commits.iter().all(|commit| commit.node == "b3"), "{:?}", world.commits);
+        prop_assert!(harness.commits.iter().all(|commit| commit.node == "b3"), "{:?}", harness.commits);
     }
 }
 
@@ -330,9 +330,9 @@ fn sequences_taint() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let tainting = (0..100).filter(|_| {
         let commands = commands().new_tree(&mut runner).expect("a sequence").current();
-        let mut world = world();
-        commands.into_iter().for_each(|command| perform(&mut world, command));
-        !world.judge.evictions.is_empty()
+        let mut harness = harness();
+        commands.into_iter().for_each(|command| perform(&mut harness, command));
+        !harness.judge.evictions.is_empty()
     });
     let tainting = tainting.count();
     assert!(tainting > 50, "{tainting} of 100");

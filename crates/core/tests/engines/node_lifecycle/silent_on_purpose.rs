@@ -3,7 +3,7 @@
 //! - Their own zone's rate holds and no live node is tainted as silent (S6); other zones behave as without them, to the
 //!   microsecond.
 
-use crate::node_lifecycle::world::{Commit, World};
+use crate::node_lifecycle::harness::{Commit, NodeLifecycleHarness};
 
 /// A hostile zone larger than all others together, and a small one; so that the hostile zone has the most influence.
 const ZONES: [(&str, usize); 3] = [("hostile", 30), ("b", 6), ("c", 4)];
@@ -23,44 +23,47 @@ enum Act {
     Ready,
 }
 
-fn act(world: &mut World, number: usize, act: Act) {
+fn act(harness: &mut NodeLifecycleHarness, number: usize, act: Act) {
     let name = format!("hostile{number}");
     match act {
-        Act::Silence => world.kill(&[&name]),
-        Act::Speak => world.revive(&[&name]),
-        Act::NotReady => world.set_ready(&name, false),
-        Act::Ready => world.set_ready(&name, true),
+        Act::Silence => harness.kill(&[&name]),
+        Act::Speak => harness.revive(&[&name]),
+        Act::NotReady => harness.set_ready(&name, false),
+        Act::Ready => harness.set_ready(&name, true),
     }
 }
 
 /// Lets time pass while others act. Returns what was written to the other nodes.
-fn history(mut acts: impl FnMut(i64, &mut World)) -> (World, Vec<Commit>) {
-    let mut world = World::new(&ZONES);
+fn history(mut acts: impl FnMut(i64, &mut NodeLifecycleHarness)) -> (NodeLifecycleHarness, Vec<Commit>) {
+    let mut harness = NodeLifecycleHarness::new(&ZONES);
     for second in 0..LASTS {
         for (at, name) in DEATHS {
             if at == second {
-                world.kill(&[name]);
+                harness.kill(&[name]);
             }
         }
-        acts(second, &mut world);
-        world.pass(1);
+        acts(second, &mut harness);
+        harness.pass(1);
     }
-    let honest = world.commits.iter().filter(|it| !it.node.starts_with("hostile")).cloned().collect();
-    (world, honest)
+    let honest = harness.commits.iter().filter(|it| !it.node.starts_with("hostile")).cloned().collect();
+    (harness, honest)
 }
 
-fn assert_no_other_node_pays(what: &str, acts: impl FnMut(i64, &mut World)) -> World {
+fn assert_no_other_node_pays(
+    what: &str,
+    acts: impl FnMut(i64, &mut NodeLifecycleHarness),
+) -> NodeLifecycleHarness {
     let (calm, expected) = history(|_, _| ());
     assert_eq!(calm.tainted(), ["b2", "c0"], "pods are evicted from the dead nodes only");
-    let (world, found) = history(acts);
+    let (harness, found) = history(acts);
     assert_eq!(found, expected, "{what}");
-    let honest: Vec<_> = world.tainted().into_iter().filter(|name| !name.starts_with("hostile")).collect();
+    let honest: Vec<_> = harness.tainted().into_iter().filter(|name| !name.starts_with("hostile")).collect();
     assert_eq!(honest, ["b2", "c0"], "{what}");
-    world
+    harness
 }
 
-fn all(world: &mut World, what: Act) {
-    (0..HOSTILE).for_each(|number| act(world, number, what));
+fn all(harness: &mut NodeLifecycleHarness, what: Act) {
+    (0..HOSTILE).for_each(|number| act(harness, number, what));
 }
 
 /// The moments that are best for them: when the first of the others dies, before, when it is declared silent, when it
@@ -69,13 +72,13 @@ fn all(world: &mut World, what: Act) {
 fn a_zone_that_becomes_silent_at_the_same_time_hastens_and_stops_nothing_elsewhere() {
     for moment in [0, 39, 40, 41, 80, 89, 90, 91, 100, 399, 450] {
         for what in [Act::Silence, Act::NotReady] {
-            let world = assert_no_other_node_pays(&format!("{what:?} at {moment}"), |second, world| {
+            let harness = assert_no_other_node_pays(&format!("{what:?} at {moment}"), |second, harness| {
                 if second == moment {
-                    all(world, what);
+                    all(harness, what);
                 }
             });
             // The checker counted: one in ten seconds. That is the result of their own silence.
-            let gone = world.tainted().iter().filter(|name| name.starts_with("hostile")).count();
+            let gone = harness.tainted().iter().filter(|name| name.starts_with("hostile")).count();
             assert!((1..=HOSTILE).contains(&gone), "{what:?} at {moment}: {gone}");
         }
     }
@@ -85,9 +88,9 @@ fn a_zone_that_becomes_silent_at_the_same_time_hastens_and_stops_nothing_elsewhe
 #[test]
 fn a_zone_that_comes_and_goes_hastens_and_stops_nothing_elsewhere() {
     for period in [11, 41, 45, 51, 60, 97] {
-        assert_no_other_node_pays(&format!("every {period} s"), |second, world| {
+        assert_no_other_node_pays(&format!("every {period} s"), |second, harness| {
             if second % period == 0 {
-                all(world, if second / period % 2 == 0 { Act::Silence } else { Act::Speak });
+                all(harness, if second / period % 2 == 0 { Act::Silence } else { Act::Speak });
             }
         });
     }
@@ -105,15 +108,15 @@ fn whatever_hostile_kubelets_do_nothing_elsewhere_is_hastened_or_stopped() {
         };
         // From one in each second to one in each minute.
         let rate = 1 + random(60);
-        assert_no_other_node_pays(&format!("seed {seed}"), |_, world| {
+        assert_no_other_node_pays(&format!("seed {seed}"), |_, harness| {
             if random(rate) > 0 {
                 return;
             }
             let what =
                 [Act::Silence, Act::Silence, Act::Speak, Act::NotReady, Act::Ready][random(5) as usize];
             match random(4) {
-                0 => all(world, what),
-                _ => (0..=random(8)).for_each(|_| act(world, random(HOSTILE as u64) as usize, what)),
+                0 => all(harness, what),
+                _ => (0..=random(8)).for_each(|_| act(harness, random(HOSTILE as u64) as usize, what)),
             }
         });
     }

@@ -1,6 +1,6 @@
 //! Tests what happens between a pull and its response: how old a live read may be, and to which UID a response applies.
 
-use crate::node_lifecycle::world::{SECOND, What, World};
+use crate::node_lifecycle::harness::{NodeLifecycleHarness, SECOND, What};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
@@ -12,16 +12,16 @@ use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Span, Wall};
 
 /// A follower's engine that knows a silent node, with no effect pulled yet.
-fn silent() -> World {
-    let mut world = World::new(&[("a", 4)]);
-    world.leading = false;
-    world.kill(&["a1"]);
-    world.pass(60);
-    world
+fn silent() -> NodeLifecycleHarness {
+    let mut harness = NodeLifecycleHarness::new(&[("a", 4)]);
+    harness.leading = false;
+    harness.kill(&["a1"]);
+    harness.pass(60);
+    harness
 }
 
-fn reading(world: &World, name: &str) -> LiveNodeAndLease {
-    let stored = &world.stored[name];
+fn reading(harness: &NodeLifecycleHarness, name: &str) -> LiveNodeAndLease {
+    let stored = &harness.stored[name];
     let lease = stored.lease.clone().map_or(LiveRead::NotFound, LiveRead::Found);
     LiveNodeAndLease { node: LiveRead::Found(stored.node.clone()), lease }
 }
@@ -30,11 +30,11 @@ fn reading(world: &World, name: &str) -> LiveNodeAndLease {
 #[test]
 fn a_live_read_is_valid_for_two_seconds() {
     for (age, declares) in [(2_000_000, true), (2_000_001, false)] {
-        let mut world = silent();
+        let mut harness = silent();
         let name = NodeName::new("a1");
-        let now = world.clock();
-        let result = Ok(reading(&world, "a1"));
-        let engine = world.engine.as_mut().expect("it runs");
+        let now = harness.clock();
+        let result = Ok(reading(&harness, "a1"));
+        let engine = harness.engine.as_mut().expect("it runs");
         assert_eq!(
             engine.next_effect(Lane::All, now),
             Some(NodeLifecycleEffect::ReadNode { node: name.clone() })
@@ -55,41 +55,44 @@ fn a_live_read_is_valid_for_two_seconds() {
 /// S7(a): a live read from before the end of the grace period proves nothing about the silence.
 #[test]
 fn a_live_read_from_before_does_not_count() {
-    let mut world = World::new(&[("a", 4)]);
-    world.kill(&["a1"]);
+    let mut harness = NodeLifecycleHarness::new(&[("a", 4)]);
+    harness.kill(&["a1"]);
     // Last heartbeat at 91.37 s; a conflict causes a read just before 141.37 s.
-    world.pass_micros(40_500_000);
-    world.faults = [Some(ApiFailure::Conflict)].into();
-    world.edit("a1", |node| node.unschedulable = true);
-    world.pass_micros(500_000);
-    assert_eq!((world.reads, world.own("a1")), (1, ManagedTaints::NONE.with(ManagedTaint::Unschedulable)));
-    world.pass(1);
-    assert!(world.commits.iter().any(|commit| matches!(commit.what, What::Declare(_))));
-    assert_eq!(world.reads, 2);
+    harness.pass_micros(40_500_000);
+    harness.faults = [Some(ApiFailure::Conflict)].into();
+    harness.edit("a1", |node| node.unschedulable = true);
+    harness.pass_micros(500_000);
+    assert_eq!(
+        (harness.reads, harness.own("a1")),
+        (1, ManagedTaints::NONE.with(ManagedTaint::Unschedulable))
+    );
+    harness.pass(1);
+    assert!(harness.commits.iter().any(|commit| matches!(commit.what, What::Declare(_))));
+    assert_eq!(harness.reads, 2);
 }
 
 /// The response to a request for a node that has been replaced meanwhile is not about the new one.
 #[test]
 fn a_response_for_another_uid() {
-    let mut world = silent();
+    let mut harness = silent();
     let name = NodeName::new("a1");
-    let now = world.clock();
-    let result = Ok(reading(&world, "a1"));
-    let engine = world.engine.as_mut().expect("it runs");
+    let now = harness.clock();
+    let result = Ok(reading(&harness, "a1"));
+    let engine = harness.engine.as_mut().expect("it runs");
     engine.next_effect(Lane::All, now);
     engine.handle(NodeLifecycleInput::Confirmed { node: name.clone(), sent: now.mono, result }, now);
     assert!(matches!(
         engine.next_effect(Lane::All, now),
         Some(NodeLifecycleEffect::SetConditionsUnknown { .. })
     ));
-    world.remove_node("a1");
-    world.add_node("a1", "a");
-    world.pass(1);
-    world.submit(NodeLifecycleInput::Written {
+    harness.remove_node("a1");
+    harness.add_node("a1", "a");
+    harness.pass(1);
+    harness.submit(NodeLifecycleInput::Written {
         node: name.clone(),
         result: Ok(Some(ResourceVersion(1_000_000))),
     });
-    let engine = world.engine.as_ref().expect("it runs");
+    let engine = harness.engine.as_ref().expect("it runs");
     let ready = engine.explain(&name, now.mono).expect("the node is known").conditions.ready();
     assert_eq!(ready, Some(ConditionStatus::True));
     assert_eq!(engine.stats().in_flight, 0);
@@ -107,14 +110,14 @@ fn nl_17_a_response_for_the_previous_time_the_node_was_down() {
         ("replaced", Ok(true), 1),
         ("up", Ok(true), 0),
     ] {
-        let mut world = World::new(&[("a", 4)]);
-        world.bind("web", "a1");
-        world.leading = false;
-        world.set_ready("a1", false);
-        world.pass(1);
-        let pull_marks = |world: &mut World| -> Vec<NodeLifecycleEffect> {
-            let now = world.clock();
-            let engine = world.engine.as_mut().expect("it runs");
+        let mut harness = NodeLifecycleHarness::new(&[("a", 4)]);
+        harness.bind("web", "a1");
+        harness.leading = false;
+        harness.set_ready("a1", false);
+        harness.pass(1);
+        let pull_marks = |harness: &mut NodeLifecycleHarness| -> Vec<NodeLifecycleEffect> {
+            let now = harness.clock();
+            let engine = harness.engine.as_mut().expect("it runs");
             let effects: Vec<NodeLifecycleEffect> =
                 std::iter::from_fn(|| engine.next_effect(Lane::All, now)).collect();
             effects
@@ -122,54 +125,54 @@ fn nl_17_a_response_for_the_previous_time_the_node_was_down() {
                 .filter(|effect| matches!(effect, NodeLifecycleEffect::SetPodNotReady { .. }))
                 .collect()
         };
-        let first = pull_marks(&mut world);
+        let first = pull_marks(&mut harness);
         let [NodeLifecycleEffect::SetPodNotReady { pod, .. }] = &first[..] else { panic!("{first:?}") };
         match turn {
             "none" => {}
-            "replaced" => world.edit("a1", |node| node.uid = Uid::new("another")),
-            _ => world.set_ready("a1", true),
+            "replaced" => harness.edit("a1", |node| node.uid = Uid::new("another")),
+            _ => harness.set_ready("a1", true),
         }
-        world.pass(1);
+        harness.pass(1);
         if turn == "ready" {
-            world.set_ready("a1", false);
-            world.pass(1);
+            harness.set_ready("a1", false);
+            harness.pass(1);
         }
-        assert_eq!(pull_marks(&mut world), [], "one request at a time");
-        world.submit(NodeLifecycleInput::PodMarked { pod: pod.clone(), result });
-        assert_eq!(pull_marks(&mut world).len(), marks, "{turn} {result:?}");
+        assert_eq!(pull_marks(&mut harness), [], "one request at a time");
+        harness.submit(NodeLifecycleInput::PodMarked { pod: pod.clone(), result });
+        assert_eq!(pull_marks(&mut harness).len(), marks, "{turn} {result:?}");
     }
 }
 
 /// A late event of a node does not undo newer knowledge.
 #[test]
 fn a_late_event_of_a_node_is_dropped() {
-    let mut world = World::new(&[("a", 3)]);
-    let before = world.stored["a0"].node.clone();
-    world.edit("a0", |node| node.unschedulable = true);
-    world.pass(1);
-    world.submit(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: before, listed: false }));
-    let engine = world.engine.as_ref().expect("it runs");
-    let own = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("the node is known").own;
+    let mut harness = NodeLifecycleHarness::new(&[("a", 3)]);
+    let before = harness.stored["a0"].node.clone();
+    harness.edit("a0", |node| node.unschedulable = true);
+    harness.pass(1);
+    harness.submit(NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact: before, listed: false }));
+    let engine = harness.engine.as_ref().expect("it runs");
+    let own = engine.explain(&NodeName::new("a0"), harness.clock().mono).expect("the node is known").own;
     assert_eq!(own, ManagedTaints::NONE.with(ManagedTaint::Unschedulable));
-    assert_eq!(world.commits.len(), 1);
+    assert_eq!(harness.commits.len(), 1);
 }
 
 /// NL-10: for a node without a lease, a posted status is a heartbeat, even if the node's clock goes back.
 #[test]
 fn a_heartbeat_in_the_node_counts() {
     for step in [1, -1] {
-        let mut world = World::new(&[("a", 3)]);
-        world.kill(&["a1"]);
+        let mut harness = NodeLifecycleHarness::new(&[("a", 3)]);
+        harness.kill(&["a1"]);
         for _ in 0..20 {
-            world.pass(10);
-            let heartbeat = Some(Wall::from_micros(step * world.now));
+            harness.pass(10);
+            let heartbeat = Some(Wall::from_micros(step * harness.now));
             let ready =
                 NodeCondition { kind: ConditionKind::Ready, status: ConditionStatus::True, heartbeat };
-            world.edit("a1", |node| node.conditions = vec![ready]);
+            harness.edit("a1", |node| node.conditions = vec![ready]);
         }
-        world.pass(1);
-        assert_eq!(world.commits, []);
-        assert_eq!(world.reads, 0, "there was no doubt");
+        harness.pass(1);
+        assert_eq!(harness.commits, []);
+        assert_eq!(harness.reads, 0, "there was no doubt");
     }
 }
 
@@ -177,24 +180,24 @@ fn a_heartbeat_in_the_node_counts() {
 #[test]
 fn a_response_does_not_undo_newer_events() {
     for (version, counts) in [(ResourceVersion(1), false), (ResourceVersion(1_000_000), true)] {
-        let mut world = World::new(&[("a", 3)]);
-        world.leading = false;
-        world.edit("a1", |node| node.unschedulable = true);
-        world.pass(1);
+        let mut harness = NodeLifecycleHarness::new(&[("a", 3)]);
+        harness.leading = false;
+        harness.edit("a1", |node| node.unschedulable = true);
+        harness.pass(1);
         let name = NodeName::new("a1");
-        let pull = |world: &mut World| {
-            let now = world.clock();
-            world.engine.as_mut().expect("it runs").next_effect(Lane::All, now)
+        let pull = |harness: &mut NodeLifecycleHarness| {
+            let now = harness.clock();
+            harness.engine.as_mut().expect("it runs").next_effect(Lane::All, now)
         };
-        assert!(matches!(pull(&mut world), Some(NodeLifecycleEffect::PatchTaints { .. })));
+        assert!(matches!(pull(&mut harness), Some(NodeLifecycleEffect::PatchTaints { .. })));
         // Another client writes the node: it has no taint.
-        world.edit("a1", |node| node.zone = crate::node_lifecycle::world::zone("a"));
-        world.pass(1);
-        world.submit(NodeLifecycleInput::Written { node: name.clone(), result: Ok(Some(version)) });
-        let engine = world.engine.as_ref().expect("it runs");
-        let own = engine.explain(&name, world.clock().mono).expect("the node is known").own;
+        harness.edit("a1", |node| node.zone = crate::node_lifecycle::harness::zone("a"));
+        harness.pass(1);
+        harness.submit(NodeLifecycleInput::Written { node: name.clone(), result: Ok(Some(version)) });
+        let engine = harness.engine.as_ref().expect("it runs");
+        let own = engine.explain(&name, harness.clock().mono).expect("the node is known").own;
         assert_eq!(own.has(ManagedTaint::Unschedulable), counts);
-        let next = pull(&mut world);
+        let next = pull(&mut harness);
         assert_eq!(matches!(next, Some(NodeLifecycleEffect::PatchTaints { .. })), !counts, "{next:?}");
     }
 }
@@ -203,30 +206,30 @@ fn a_response_does_not_undo_newer_events() {
 /// silent by less than a grace period of observation.
 #[test]
 fn nl_11_from_creation_after_a_restart() {
-    let mut world = World::new(&[("a", 3)]);
-    world.crash();
-    world.kill(&["a1"]);
-    let stored = world.stored.get_mut("a1").expect("it exists");
+    let mut harness = NodeLifecycleHarness::new(&[("a", 3)]);
+    harness.crash();
+    harness.kill(&["a1"]);
+    let stored = harness.stored.get_mut("a1").expect("it exists");
     stored.node.conditions.clear();
     stored.lease = None;
-    world.start();
-    let started = world.now;
-    world.pass(55);
-    let declared = world.commits.iter().find(|commit| matches!(commit.what, What::Declare(_)));
+    harness.start();
+    let started = harness.now;
+    harness.pass(55);
+    let declared = harness.commits.iter().find(|commit| matches!(commit.what, What::Declare(_)));
     let after = declared.expect("declared").at - started;
     assert!((50 * SECOND..51 * SECOND).contains(&after), "{after}");
-    assert!(world.engine.as_ref().expect("it runs").next_wakeup() > Some(Mono::from_micros(world.now)));
+    assert!(harness.engine.as_ref().expect("it runs").next_wakeup() > Some(Mono::from_micros(harness.now)));
 }
 
 /// S6: a token taken before this process became leader is not returned: a leader in between may have used the rate.
 #[test]
 fn s6_a_new_leader_forgets_the_tokens_of_its_last_term() {
     for leads_again in [false, true] {
-        let mut world = silent();
-        world.pass(30);
-        let mut now = world.clock();
-        let mut engine = world.engine.take().expect("it runs");
-        let result = Ok(reading(&world, "a1"));
+        let mut harness = silent();
+        harness.pass(30);
+        let mut now = harness.clock();
+        let mut engine = harness.engine.take().expect("it runs");
+        let result = Ok(reading(&harness, "a1"));
         let name = NodeName::new("a1");
         let taint = |engine: &mut NodeLifecycleEngine, now| match engine.next_effect(Lane::All, now) {
             Some(NodeLifecycleEffect::ReadNode { node }) => {

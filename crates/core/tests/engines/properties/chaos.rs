@@ -51,7 +51,7 @@ fn effect() -> impl Strategy<Value = TaintEffect> {
     prop::sample::select(vec!["NoExecute", "NoExecute", "NoSchedule", "", "x"]).prop_map(TaintEffect::new)
 }
 
-fn taint() -> impl Strategy<Value = Taint> {
+fn any_taint() -> impl Strategy<Value = Taint> {
     (text(), text(), effect(), option::of(wall())).prop_map(|(key, value, effect, time_added)| Taint {
         key,
         value,
@@ -60,7 +60,7 @@ fn taint() -> impl Strategy<Value = Taint> {
     })
 }
 
-fn toleration() -> impl Strategy<Value = Toleration> {
+fn any_toleration() -> impl Strategy<Value = Toleration> {
     let operator =
         prop::sample::select(vec!["", "Equal", "Exists", "Lt", "Gt", "x"]).prop_map(TolerationOperator::new);
     (text(), operator, text(), option::of(effect()), option::of(number())).prop_map(
@@ -72,8 +72,8 @@ fn version() -> impl Strategy<Value = Option<ResourceVersion>> {
     option::of(prop_oneof![0u64..5, Just(u64::MAX)].prop_map(ResourceVersion))
 }
 
-fn node() -> impl Strategy<Value = NodeFact> {
-    (node_name(), uid(), version(), option::of(wall()), vec(taint(), 0..30), option::of(wall())).prop_map(
+fn any_node() -> impl Strategy<Value = NodeFact> {
+    (node_name(), uid(), version(), option::of(wall()), vec(any_taint(), 0..30), option::of(wall())).prop_map(
         |(name, uid, version, created, taints, taints_changed)| NodeFact {
             name,
             uid,
@@ -86,7 +86,7 @@ fn node() -> impl Strategy<Value = NodeFact> {
     )
 }
 
-fn pod() -> impl Strategy<Value = PodFact> {
+fn any_pod() -> impl Strategy<Value = PodFact> {
     let life_phase =
         prop::sample::select(vec![PodLifePhase::Live, PodLifePhase::Finished, PodLifePhase::Terminating]);
     let owner = prop::sample::select(vec![PodOwnerKind::Other, PodOwnerKind::DaemonSet, PodOwnerKind::Job]);
@@ -94,7 +94,7 @@ fn pod() -> impl Strategy<Value = PodFact> {
     let numbers = (any::<i32>(), any::<u32>(), version());
     let identity = (uid(), node_name());
     let yes_or_no = (any::<bool>(), any::<bool>(), any::<bool>());
-    (identity, numbers, vec(toleration(), 0..30), life_phase, owner, yes_or_no, arrival).prop_map(
+    (identity, numbers, vec(any_toleration(), 0..30), life_phase, owner, yes_or_no, arrival).prop_map(
         |((uid, node), (priority, generation, version), tolerations, life_phase, owner, flags, arrival)| {
             let (scheduled, started, created) = arrival;
             let (mirror, marked, node_critical) = flags;
@@ -151,21 +151,21 @@ fn input() -> impl Strategy<Value = EvictionInput> {
     let marked = prop_oneof![version().prop_map(Ok), failure().prop_map(Err)];
     prop_oneof![
         1 => option::of(mono()).prop_map(|silent_since| EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since })),
-        6 => (node(), any::<bool>()).prop_map(|(fact, listed)| EvictionInput::Nodes(ObjectEvent::Applied { fact, listed })),
+        6 => (any_node(), any::<bool>()).prop_map(|(fact, listed)| EvictionInput::Nodes(ObjectEvent::Applied { fact, listed })),
         1 => (node_name(), option::of(uid())).prop_map(|(name, uid)| EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(&name, uid)))),
         1 => node_name().prop_map(|name| EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&name, None)))),
         2 => Just(EvictionInput::Nodes(ObjectEvent::ListCompleted)),
         1 => option::of(mono()).prop_map(|silent_since| EvictionInput::Pods(ObjectEvent::ListStarted { silent_since })),
-        6 => (pod(), any::<bool>()).prop_map(|(fact, listed)| EvictionInput::Pods(ObjectEvent::Applied { fact, listed })),
+        6 => (any_pod(), any::<bool>()).prop_map(|(fact, listed)| EvictionInput::Pods(ObjectEvent::Applied { fact, listed })),
         1 => reference().prop_map(|pod| EvictionInput::Pods(ObjectEvent::Deleted(pod.into()))),
         1 => (uid(), option::of(node_name())).prop_map(|(uid, node)| EvictionInput::Pods(ObjectEvent::Undecodable(ObjectRef::pod(uid, node)))),
         2 => Just(EvictionInput::Pods(ObjectEvent::ListCompleted)),
         2 => any::<bool>().prop_map(EvictionInput::CountdownHold),
-        2 => (node_name(), mono(), reading(node()))
+        2 => (node_name(), mono(), reading(any_node()))
             .prop_map(|(node, sent, result)| EvictionInput::NodeConfirmed { node, sent, result }),
         1 => (reference(), marked).prop_map(|(pod, result)| EvictionInput::Marked { pod, result }),
         1 => (reference(), done()).prop_map(|(pod, result)| EvictionInput::Deleted { pod, result }),
-        1 => (reference(), reading(pod()), any::<bool>())
+        1 => (reference(), reading(any_pod()), any::<bool>())
             .prop_map(|(pod, result, half_deleted)| EvictionInput::PodRead { pod, result, half_deleted }),
         1 => (reference(), done()).prop_map(|(pod, result)| EvictionInput::Unmarked { pod, result }),
     ]

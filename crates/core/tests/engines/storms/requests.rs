@@ -1,11 +1,10 @@
 //! Tests requests that fail, take long or lose their responses: no pod is forgotten, left marked or deleted twice.
 
-use crate::common::bears;
 use crate::common::cluster::{SECOND, node_name};
 use crate::common::storm::{Storm, WINDOW};
 use crate::storms::{
     AT_ONCE, COMMITTED_LATE, CONFLICT, REJECTED, RESPONDED_LATE, UNDER_WAY, UNHEARD, deleted_at, fates,
-    storm, taint, with_pod,
+    storm, taint_node, with_pod,
 };
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput, EvictionNotice};
@@ -14,6 +13,7 @@ use taintward_core::identity::PodName;
 use taintward_core::identity::PodRef;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::TaintEffect;
+use taintward_core::testkit::toleration;
 use taintward_core::time::{Mono, Now, Wall};
 
 #[test]
@@ -21,7 +21,7 @@ fn l2_a_node_replaced_while_it_is_read_strands_no_pod() {
     for is_replaced in [true, false] {
         let mut storm = with_pod(vec![]);
         fates(&mut storm, &[RESPONDED_LATE]);
-        taint(&mut storm, true);
+        taint_node(&mut storm, true);
         assert_eq!(storm.in_flight(), 1);
         match is_replaced {
             true => storm.cluster.put_node(0),
@@ -34,7 +34,7 @@ fn l2_a_node_replaced_while_it_is_read_strands_no_pod() {
         if !is_replaced {
             storm.cluster.put_node(0);
         }
-        let at = taint(&mut storm, true);
+        let at = taint_node(&mut storm, true);
         assert_eq!(deleted_at(&storm), [at]);
     }
 }
@@ -44,12 +44,12 @@ fn d5_a_late_response_about_the_old_node_proves_nothing_about_the_new_one() {
     let mut storm = with_pod(vec![]);
     // The read returns the old node; its response arrives when the new one is known and tainted.
     fates(&mut storm, &[RESPONDED_LATE]);
-    taint(&mut storm, true);
+    taint_node(&mut storm, true);
     storm.pass(SECOND);
     storm.cluster.remove_node(0);
     storm.settle();
     storm.cluster.put_node(0);
-    let at = taint(&mut storm, true);
+    let at = taint_node(&mut storm, true);
     storm.pass(60 * SECOND);
     assert_eq!(deleted_at(&storm).len(), 1);
     assert!(deleted_at(&storm)[0] >= at);
@@ -61,7 +61,7 @@ fn d5_a_late_response_about_the_old_node_proves_nothing_about_the_new_one() {
 fn d5_only_the_node_is_stored_when_all_pods_are_gone() {
     let mut storm = with_pod(vec![]);
     fates(&mut storm, &[RESPONDED_LATE]);
-    taint(&mut storm, true);
+    taint_node(&mut storm, true);
     storm.cluster.remove_pod(0);
     storm.cluster.remove_node(0);
     storm.pass(60 * SECOND);
@@ -79,14 +79,14 @@ fn s1_after_many_conflicts_a_pod_is_read_before_it_is_deleted_by_its_uid_alone()
     tape.extend((0..5).flat_map(|_| [CONFLICT, AT_ONCE]));
     tape.extend([REJECTED; 6]);
     fates(&mut storm, &tape);
-    taint(&mut storm, true);
+    taint_node(&mut storm, true);
     for _ in 0..1_000 {
         if storm.tape.len() > 2 * 5 {
             storm.pass(SECOND / 100);
         }
     }
     storm.deaf = true;
-    storm.cluster.edit_pod(0, |pod| pod.fact.tolerations = vec![bears("k", None)]);
+    storm.cluster.edit_pod(0, |pod| pod.fact.tolerations = vec![toleration("k", None)]);
     storm.pass(600 * SECOND);
     assert_eq!(deleted_at(&storm), []);
     assert!(storm.tape.is_empty());
@@ -94,8 +94,8 @@ fn s1_after_many_conflicts_a_pod_is_read_before_it_is_deleted_by_its_uid_alone()
 
 #[test]
 fn s9_a_mark_that_appears_on_a_counting_pod_is_removed_within_a_minute() {
-    let mut storm = with_pod(vec![bears("k", Some(600))]);
-    let due = taint(&mut storm, true) + 600 * SECOND;
+    let mut storm = with_pod(vec![toleration("k", Some(600))]);
+    let due = taint_node(&mut storm, true) + 600 * SECOND;
     storm.cluster.edit_pod(0, |pod| pod.fact.marked = true);
     storm.pass(10 * SECOND);
     assert!(storm.cluster.pods[&0].fact.marked, "a request of the previous process may still be in flight");
@@ -109,7 +109,7 @@ fn s9_a_mark_that_appears_on_a_counting_pod_is_removed_within_a_minute() {
 fn s9_a_mark_is_removed_although_its_node_is_undecodable() {
     let mut storm = with_pod(vec![]);
     fates(&mut storm, &[AT_ONCE, AT_ONCE, REJECTED, REJECTED, REJECTED]);
-    taint(&mut storm, true);
+    taint_node(&mut storm, true);
     assert!(storm.cluster.pods[&0].fact.marked);
     storm.cluster.edit_node(0, |node, _| node.unreadable = true);
     storm.pass(60 * SECOND);
@@ -120,12 +120,12 @@ fn s9_a_mark_is_removed_although_its_node_is_undecodable() {
 #[test]
 fn l1_a_deadline_is_kept_while_a_withdrawal_or_a_retry_waits() {
     // A mark to be removed in 30 s, and a deadline that moves before that.
-    let mut storm = with_pod(vec![bears("k", Some(300))]);
-    let start = taint(&mut storm, true);
+    let mut storm = with_pod(vec![toleration("k", Some(300))]);
+    let start = taint_node(&mut storm, true);
     storm.pass(10 * SECOND);
     storm.cluster.edit_pod(0, |pod| pod.fact.marked = true);
     storm.pass(SECOND);
-    storm.cluster.edit_pod(0, |pod| pod.fact.tolerations = vec![bears("k", Some(20))]);
+    storm.cluster.edit_pod(0, |pod| pod.fact.tolerations = vec![toleration("k", Some(20))]);
     storm.pass(100 * SECOND);
     assert_eq!(deleted_at(&storm), [start + 20 * SECOND]);
 
@@ -134,10 +134,10 @@ fn l1_a_deadline_is_kept_while_a_withdrawal_or_a_retry_waits() {
     let mut tape = vec![AT_ONCE];
     tape.extend([REJECTED; 60]);
     fates(&mut storm, &tape);
-    let start = taint(&mut storm, true);
+    let start = taint_node(&mut storm, true);
     storm.pass(30 * SECOND);
     assert_eq!(deleted_at(&storm), []);
-    storm.cluster.edit_pod(0, |pod| pod.fact.tolerations = vec![bears("k", Some(33))]);
+    storm.cluster.edit_pod(0, |pod| pod.fact.tolerations = vec![toleration("k", Some(33))]);
     storm.settle();
     assert_eq!(storm.engine.stats().counting, 1);
     storm.tape.clear();
@@ -153,7 +153,7 @@ fn s10_a_delete_whose_response_was_lost_is_not_sent_again() {
     storm.settle();
     storm.pods.lag = 500 * SECOND;
     fates(&mut storm, &[AT_ONCE, AT_ONCE, UNHEARD]);
-    taint(&mut storm, true);
+    taint_node(&mut storm, true);
     storm.pass(1_000 * SECOND);
     assert_eq!(deleted_at(&storm).len(), 1);
     assert_eq!(storm.cluster.pods[&0].fact.life_phase, PodLifePhase::Terminating);
@@ -170,7 +170,7 @@ fn s10_a_refused_read_of_a_pod_is_no_read_of_it() {
     tape.extend((0..5).flat_map(|_| [CONFLICT, AT_ONCE]));
     tape.extend([AT_ONCE, UNHEARD, REJECTED]);
     fates(&mut storm, &tape);
-    taint(&mut storm, true);
+    taint_node(&mut storm, true);
     storm.pass(1_000 * SECOND);
     assert!(storm.tape.is_empty());
     assert_eq!(deleted_at(&storm).len(), 1);
@@ -242,7 +242,7 @@ fn nothing_wakes_before_the_first_lists_are_complete() {
 fn a_queue_key_from_before_a_pod_was_gone_and_appeared_again_sends_nothing_twice() {
     let mut storm = with_pod(vec![]);
     fates(&mut storm, &[COMMITTED_LATE]);
-    taint(&mut storm, true);
+    taint_node(&mut storm, true);
     // It is parked behind the read of its node; a stale event returns it with another order.
     let reported = storm.cluster.pod_sent(0, false);
     let fact = storm.cluster.pods[&0].fact.clone();
@@ -267,7 +267,7 @@ fn d3_a_mark_that_cannot_be_removed_is_retried_only_after_pauses() {
     // The DELETE is in flight when the pod is replaced unobserved by one that cannot be decoded: patches of it
     // conflict.
     fates(&mut storm, &[AT_ONCE, AT_ONCE, UNDER_WAY]);
-    taint(&mut storm, false);
+    taint_node(&mut storm, false);
     storm.deaf = true;
     storm.cluster.put_node(1);
     storm.cluster.put_pod(0, 1, vec![], false);

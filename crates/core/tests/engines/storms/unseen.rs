@@ -1,27 +1,26 @@
 //! Tests changes that were missed or observed late: no pod is evicted early for them or deleted by outdated knowledge.
 
-use crate::common::bears;
 use crate::common::cluster::{Held, SECOND, node_name};
 use crate::common::storm::Storm;
-use crate::storms::{deleted_at, storm, taint, untaint, with_pod};
+use crate::storms::{deleted_at, storm, taint_node, untaint_node, with_pod};
 use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::identity::Uid;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::{taint, toleration};
 use taintward_core::time::Wall;
 
 #[test]
 fn s3_a_taint_removed_and_added_again_unobserved_counts_from_its_return() {
     for stamped in [true, false] {
         for away in [SECOND / 10, 20 * SECOND] {
-            let mut storm = with_pod(vec![bears("k", Some(60))]);
-            taint(&mut storm, stamped);
+            let mut storm = with_pod(vec![toleration("k", Some(60))]);
+            taint_node(&mut storm, stamped);
             storm.pass(SECOND / 5);
             storm.nodes.lag = 300 * SECOND;
-            untaint(&mut storm);
+            untaint_node(&mut storm);
             storm.pass(away);
-            let back = taint(&mut storm, stamped);
+            let back = taint_node(&mut storm, stamped);
             // The cluster panics on an early eviction; all events arrive in the end.
             storm.pass(1_000 * SECOND);
             assert_eq!(deleted_at(&storm).len(), 1, "{stamped} {away}");
@@ -34,13 +33,13 @@ fn s3_a_taint_removed_and_added_again_unobserved_counts_from_its_return() {
 fn s3_a_taint_removed_and_added_again_in_a_gap_counts_from_its_return() {
     for stamped in [true, false] {
         for away in [SECOND / 10, 20 * SECOND] {
-            let mut storm = with_pod(vec![bears("k", Some(60))]);
-            taint(&mut storm, stamped);
+            let mut storm = with_pod(vec![toleration("k", Some(60))]);
+            taint_node(&mut storm, stamped);
             storm.pass(SECOND / 5);
             storm.stall();
-            untaint(&mut storm);
+            untaint_node(&mut storm);
             storm.pass(away);
-            let back = taint(&mut storm, stamped);
+            let back = taint_node(&mut storm, stamped);
             storm.pass(SECOND / 10);
             storm.list();
             storm.pass(1_000 * SECOND);
@@ -53,16 +52,16 @@ fn s3_a_taint_removed_and_added_again_in_a_gap_counts_from_its_return() {
 
 #[test]
 fn s3_a_taint_removed_and_added_again_while_its_node_was_undecodable_counts_from_its_return() {
-    let mut storm = with_pod(vec![bears("k", Some(60))]);
-    taint(&mut storm, true);
+    let mut storm = with_pod(vec![toleration("k", Some(60))]);
+    taint_node(&mut storm, true);
     let readable = |storm: &mut Storm, readable: bool| {
         storm.cluster.edit_node(0, |node, _| node.unreadable = !readable);
         storm.settle();
     };
     readable(&mut storm, false);
-    untaint(&mut storm);
+    untaint_node(&mut storm);
     storm.pass(20 * SECOND);
-    let back = taint(&mut storm, true);
+    let back = taint_node(&mut storm, true);
     readable(&mut storm, true);
     storm.pass(1_000 * SECOND);
     let due = back + 60 * SECOND;
@@ -73,8 +72,8 @@ fn s3_a_taint_removed_and_added_again_while_its_node_was_undecodable_counts_from
 #[test]
 fn s4_a_list_without_a_change_moves_nothing() {
     for stamped in [true, false] {
-        let mut storm = with_pod(vec![bears("k", Some(60))]);
-        let start = taint(&mut storm, stamped);
+        let mut storm = with_pod(vec![toleration("k", Some(60))]);
+        let start = taint_node(&mut storm, stamped);
         for _ in 0..5 {
             storm.pass(10 * SECOND);
             storm.list();
@@ -86,8 +85,8 @@ fn s4_a_list_without_a_change_moves_nothing() {
 
 #[test]
 fn p46_a_watched_refresh_moves_nothing_and_a_time_in_the_future_delays_once() {
-    let mut storm = with_pod(vec![bears("k", Some(60))]);
-    let start = taint(&mut storm, true);
+    let mut storm = with_pod(vec![toleration("k", Some(60))]);
+    let start = taint_node(&mut storm, true);
     for _ in 0..5 {
         storm.pass(10 * SECOND);
         storm.cluster.refresh(0, "k");
@@ -98,11 +97,9 @@ fn p46_a_watched_refresh_moves_nothing_and_a_time_in_the_future_delays_once() {
     storm.pass(100 * SECOND);
     assert_eq!(deleted_at(&storm), [start + 60 * SECOND]);
 
-    let mut storm = with_pod(vec![bears("k", Some(60))]);
+    let mut storm = with_pod(vec![toleration("k", Some(60))]);
     storm.cluster.edit_node(0, |node, now| {
-        let (key, value) = ("k".into(), "".into());
-        let time_added = Some(Wall::from_secs(253_402_300_799));
-        let taint = Taint { key, value, effect: TaintEffect::NoExecute, time_added };
+        let taint = taint("k").added(Wall::from_secs(253_402_300_799));
         node.taints.push(Held { taint, since: now });
     });
     storm.restart();
@@ -118,12 +115,12 @@ fn p46_a_watched_refresh_moves_nothing_and_a_time_in_the_future_delays_once() {
 #[test]
 fn s2_a_pod_that_arrives_after_the_read_is_not_deleted_by_it() {
     let mut storm = with_pod(vec![]);
-    taint(&mut storm, true);
+    taint_node(&mut storm, true);
     assert_eq!(deleted_at(&storm).len(), 1);
     // Because the taint is gone, a pod is bound; its event is faster than the node's (#139992).
     storm.nodes.lag = SECOND;
     storm.pass(SECOND / 10);
-    untaint(&mut storm);
+    untaint_node(&mut storm);
     storm.pass(SECOND / 10);
     storm.cluster.put_pod(1, 0, vec![], false);
     storm.settle();
@@ -134,12 +131,12 @@ fn s2_a_pod_that_arrives_after_the_read_is_not_deleted_by_it() {
 #[test]
 fn s2_a_pod_that_stopped_tolerating_after_the_read_is_not_deleted_by_it() {
     let mut storm = with_pod(vec![]);
-    storm.cluster.put_pod(1, 0, vec![bears("k", None)], false);
-    taint(&mut storm, true);
+    storm.cluster.put_pod(1, 0, vec![toleration("k", None)], false);
+    taint_node(&mut storm, true);
     assert_eq!(deleted_at(&storm).len(), 1);
     storm.nodes.lag = SECOND;
     storm.pass(SECOND / 10);
-    untaint(&mut storm);
+    untaint_node(&mut storm);
     storm.pass(SECOND / 10);
     storm.cluster.edit_pod(1, |pod| pod.fact.tolerations.clear());
     storm.settle();
@@ -168,15 +165,15 @@ fn late_events_of_a_node_replaced_since_change_nothing() {
 fn a_list_older_than_a_live_read_invalidates_its_confirmation() {
     let mut storm = storm();
     for id in 0..2 {
-        storm.cluster.put_pod(id, 0, vec![bears("k", Some(60 + i64::from(id)))], false);
+        storm.cluster.put_pod(id, 0, vec![toleration("k", Some(60 + i64::from(id)))], false);
     }
-    let start = taint(&mut storm, true);
+    let start = taint_node(&mut storm, true);
     // A list is read with the taint on, and takes long; the taint is removed.
     storm.pass(50 * SECOND);
     storm.nodes.lag = 11 * SECOND;
     storm.list();
     storm.pass(SECOND);
-    untaint(&mut storm);
+    untaint_node(&mut storm);
     // At 60 s the live read shows it; at 61 s the list says otherwise.
     storm.pass(start + 200 * SECOND - storm.cluster.now);
     assert_eq!(deleted_at(&storm), []);

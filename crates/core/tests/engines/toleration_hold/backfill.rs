@@ -4,13 +4,11 @@ use taintward_core::admission::policy::{DefaultDurations, TolerationDuration, To
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
-use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
-use taintward_core::taint::{TaintEffect, keys};
+use taintward_core::testkit::{node, node_health_tolerations};
 use taintward_core::time::{Mono, Now, Wall};
-use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_core::toleration_seconds::{
     BackfillPolicyFact, BackfillProgress, BackfillSettings, HeldPodFact, HoldNodeFact, NodeHoldRequest,
     RecordAnnotations, RecordState, SecondsNamespaceFact, SecondsPatch, TolerationSecondsEffect,
@@ -29,19 +27,12 @@ struct Cluster {
     rejects: Option<ApiFailure>,
 }
 
-fn pod(at: usize) -> HeldPodFact {
-    let toleration = |key: &str| Toleration {
-        key: key.into(),
-        operator: TolerationOperator::Exists,
-        value: "".into(),
-        effect: Some(TaintEffect::NoExecute),
-        seconds: Some(300),
-    };
+fn held_pod(at: usize) -> HeldPodFact {
     HeldPodFact {
         id: PodId::new(Uid::new(&format!("uid-{at}")), PodName::new("shop", &format!("p{at}"))),
         node: NodeName::new("n"),
         version: Some(ResourceVersion(1)),
-        tolerations: vec![toleration(keys::NOT_READY), toleration(keys::UNREACHABLE)],
+        tolerations: node_health_tolerations(Some(300), Some(300)),
         bound: None,
         record: RecordState::Absent,
         records: RecordAnnotations::default(),
@@ -81,19 +72,11 @@ impl Cluster {
         let mut cluster = Self {
             engine: TolerationSecondsEngine::new(None, Some(settings), None),
             millis: 0,
-            pods: (0..pods).map(pod).collect(),
+            pods: (0..pods).map(held_pod).collect(),
             reported: Vec::new(),
             rejects: None,
         };
-        let node = NodeFact {
-            name: NodeName::new("n"),
-            uid: Uid::new("node"),
-            version: Some(ResourceVersion(1)),
-            created: None,
-            taints: Vec::new(),
-            taints_changed: None,
-            ready_out_of_service: false,
-        };
+        let node = node("n").at_version(1);
         let node = HoldNodeFact::new(&node, ZoneKey::of(ZoneLabels::default()), NodeHoldRequest::None);
         cluster.receive(list([node], Input::Nodes));
         cluster.receive(list(cluster.pods.clone(), Input::Pods));

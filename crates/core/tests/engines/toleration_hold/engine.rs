@@ -1,8 +1,8 @@
-//! Tests the engine in an unreliable world, alongside kube-controller-manager's own countdowns.
+//! Tests the engine in an unreliable harness, alongside kube-controller-manager's own countdowns.
 
-use crate::toleration_hold::world::{
-    CEILING_MAX, CEILINGS, HOLD_FOR, NODES, OWN, PODS_PER_NODE, POLICIES, STALL, World, at, guarded_seconds,
-    own_seconds,
+use crate::toleration_hold::harness::{
+    CEILING_MAX, CEILINGS, HOLD_FOR, NODES, OWN, PODS_PER_NODE, POLICIES, STALL, TolerationSecondsHarness,
+    at, guarded_seconds, own_seconds,
 };
 use proptest::prelude::*;
 use taintward_core::engine::Engine as _;
@@ -111,7 +111,7 @@ impl Forgery {
     }
 }
 
-impl World {
+impl TolerationSecondsHarness {
     fn happen(&mut self, event: Event) {
         let now = self.now;
         match event {
@@ -198,21 +198,21 @@ proptest! {
         events in prop::collection::vec(event(), 1..30),
         recovers in any::<bool>(),
     ) {
-        let mut world = World::new();
+        let mut harness = TolerationSecondsHarness::new();
         for (event, seconds) in &events {
-            world.happen(*event);
-            world.pass(*seconds);
-            prop_assert_eq!(&world.violation, &None);
+            harness.happen(*event);
+            harness.pass(*seconds);
+            prop_assert_eq!(&harness.violation, &None);
         }
         for node in 0..NODES {
-            world.happen(Event::Forgotten(node));
-            world.happen(Event::CeilingChanges(None));
-            world.happen(if recovers { Event::Recovers(node) } else { Event::Silent(node) });
+            harness.happen(Event::Forgotten(node));
+            harness.happen(Event::CeilingChanges(None));
+            harness.happen(if recovers { Event::Recovers(node) } else { Event::Silent(node) });
         }
-        let policy = world.policy;
-        world.pass(STALL + HOLD_FOR + CEILING_MAX + REMAINDER_MIN + 60);
-        prop_assert_eq!(&world.violation, &None);
-        for pod in &world.pods {
+        let policy = harness.policy;
+        harness.pass(STALL + HOLD_FOR + CEILING_MAX + REMAINDER_MIN + 60);
+        prop_assert_eq!(&harness.violation, &None);
+        for pod in &harness.pods {
             if recovers {
                 prop_assert!(pod.gone_at.is_some() || pod.fact.record == RecordState::Absent, "{:?}", pod.fact);
                 let fits = |seconds: i64| policy.is_none_or(|policy| seconds == policy);
@@ -222,58 +222,58 @@ proptest! {
                 prop_assert!(pod.gone_at.is_some(), "{:?}", pod.fact);
             }
         }
-        prop_assert_eq!(world.engine.stats().waiting, 0);
-        prop_assert_eq!(world.engine.stats().held, 0);
-        prop_assert_eq!(world.engine.stats().backfill_pending, 0);
-        prop_assert_eq!((world.engine.stats().guarded, world.engine.stats().guard_pending), (0, 0));
+        prop_assert_eq!(harness.engine.stats().waiting, 0);
+        prop_assert_eq!(harness.engine.stats().held, 0);
+        prop_assert_eq!(harness.engine.stats().backfill_pending, 0);
+        prop_assert_eq!((harness.engine.stats().guarded, harness.engine.stats().guard_pending), (0, 0));
     }
 }
 
 /// Two silent nodes of four: the limit holds their pods, and no others.
 #[test]
 fn a_limit_holds_the_pods_of_silent_nodes_until_it_is_no_longer_exceeded_or_expires() {
-    let mut world = World::new();
-    world.pass(10);
+    let mut harness = TolerationSecondsHarness::new();
+    harness.pass(10);
     for node in [1, 2] {
-        world.happen(Event::Silent(node));
+        harness.happen(Event::Silent(node));
     }
-    world.pass(2);
+    harness.pass(2);
     let held: Vec<bool> =
-        world.pods.iter().map(|pod| pod.fact.tolerations.iter().all(|one| one.seconds.is_none())).collect();
+        harness.pods.iter().map(|pod| pod.fact.tolerations.iter().all(|one| one.seconds.is_none())).collect();
     assert_eq!(held, [false, false, true, true, true, true, false, false]);
-    assert_eq!(world.engine.stats().held, 4);
-    world.pass(HOLD_FOR - 2);
-    assert!(world.pods.iter().all(|pod| pod.gone_at.is_none()), "held beyond their own seconds");
-    world.pass(OWN + 2);
-    let gone: Vec<bool> = world.pods.iter().map(|pod| pod.gone_at.is_some()).collect();
+    assert_eq!(harness.engine.stats().held, 4);
+    harness.pass(HOLD_FOR - 2);
+    assert!(harness.pods.iter().all(|pod| pod.gone_at.is_none()), "held beyond their own seconds");
+    harness.pass(OWN + 2);
+    let gone: Vec<bool> = harness.pods.iter().map(|pod| pod.gone_at.is_some()).collect();
     assert_eq!(gone, held, "a hold ends by itself");
-    assert_eq!(world.violation, None);
+    assert_eq!(harness.violation, None);
 }
 
 /// A writer that restores the seconds of a held pod each second.
 #[test]
 fn a_conflict_with_another_writer_has_pauses_and_is_reported() {
-    let mut world = World::new();
-    world.happen(Event::Silent(0));
-    world.happen(Event::Held(0));
+    let mut harness = TolerationSecondsHarness::new();
+    harness.happen(Event::Silent(0));
+    harness.happen(Event::Held(0));
     let mut reported = 0;
     for _ in 0..HOLD_FOR - 5 {
-        world.pass(1);
-        world.happen(Event::SecondsWrittenBack(0));
+        harness.pass(1);
+        harness.happen(Event::SecondsWrittenBack(0));
         let is_reported = |notice: &TolerationSecondsNotice| match notice {
-            TolerationSecondsNotice::SecondsContested { pod, .. } => *pod == world.pods[0].fact.id,
+            TolerationSecondsNotice::SecondsContested { pod, .. } => *pod == harness.pods[0].fact.id,
             _ => false,
         };
-        reported += world.engine.take_notices().iter().filter(|notice| is_reported(notice)).count();
+        reported += harness.engine.take_notices().iter().filter(|notice| is_reported(notice)).count();
     }
     assert!((4..12).contains(&reported), "held again {reported} times");
-    assert_eq!((&world.violation, world.pods[0].gone_at), (&None, None));
-    assert_ne!(world.pods[0].fact.record, RecordState::Absent);
+    assert_eq!((&harness.violation, harness.pods[0].gone_at), (&None, None));
+    assert_ne!(harness.pods[0].fact.record, RecordState::Absent);
     // It stops.
-    world.happen(Event::Held(0));
-    world.pass(38);
-    assert!(world.pods[0].fact.tolerations.iter().all(|one| one.seconds.is_none()));
-    world.engine.take_notices();
-    world.pass(38);
-    assert_eq!(world.engine.take_notices(), [], "nothing is left to report");
+    harness.happen(Event::Held(0));
+    harness.pass(38);
+    assert!(harness.pods[0].fact.tolerations.iter().all(|one| one.seconds.is_none()));
+    harness.engine.take_notices();
+    harness.pass(38);
+    assert_eq!(harness.engine.take_notices(), [], "nothing is left to report");
 }

@@ -1,8 +1,10 @@
 //! Tests which pods the limit of silent nodes holds, since when and until when: zones, nodes that have been dead for
 //! long, taints without a time, replaced nodes.
 
-use crate::toleration_hold::script::{BY_PERSON, Script, Settings, by_limit, hold, list, node, pod};
-use crate::toleration_hold::world::at;
+use crate::toleration_hold::harness::at;
+use crate::toleration_hold::script::{
+    BY_PERSON, Script, Settings, by_limit, held_pod, hold, hold_node, list,
+};
 use taintward_core::engine::{Engine as _, Lane};
 use taintward_core::identity::Uid;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
@@ -16,8 +18,8 @@ const NONE: NodeHoldRequest = NodeHoldRequest::None;
 
 /// One pod on each of these nodes; all nodes are ready.
 fn stage(settings: Settings, names: &[&str]) -> Script {
-    let nodes = names.iter().map(|name| node(name, 1, None, NONE)).collect();
-    let pods = names.iter().map(|name| pod(&format!("on-{name}"), name, 1)).collect();
+    let nodes = names.iter().map(|name| hold_node(name, 1, None, NONE)).collect();
+    let pods = names.iter().map(|name| held_pod(&format!("on-{name}"), name, 1)).collect();
     Script::new(settings, nodes, pods)
 }
 
@@ -37,15 +39,15 @@ fn until(script: &Script, uid: &str) -> Option<Wall> {
 fn nodes_that_were_silent_before_are_held_too() {
     let mut script = limited(1, &["a1", "a2", "a3"]);
     script.pass(10_000);
-    script.node("a1", Some(Some(10)), NONE);
+    script.observe_node("a1", Some(Some(10)), NONE);
     assert_eq!(script.settle(), 0, "one silent node is allowed");
     script.pass(10_000);
-    script.node("a2", Some(Some(20)), NONE);
+    script.observe_node("a2", Some(Some(20)), NONE);
     script.settle();
     assert_eq!(script.held(), ["on-a1", "on-a2"]);
     // It is kept again: the node that is still silent gets its seconds back, after the pause.
     script.pass(10_000);
-    script.node("a2", None, NONE);
+    script.observe_node("a2", None, NONE);
     script.settle();
     assert_eq!(script.held(), [""; 0]);
 }
@@ -55,9 +57,9 @@ fn nodes_that_were_silent_before_are_held_too() {
 fn a_hold_counts_from_the_silence_that_exceeds_the_limit_or_from_the_nodes_own() {
     let mut script = limited(1, &["a1", "a2", "a3"]);
     script.pass(200_000);
-    script.node("a1", Some(Some(10)), NONE);
-    script.node("a2", Some(Some(100)), NONE);
-    script.node("a3", Some(Some(150)), NONE);
+    script.observe_node("a1", Some(Some(10)), NONE);
+    script.observe_node("a2", Some(Some(100)), NONE);
+    script.observe_node("a3", Some(Some(150)), NONE);
     let exceeded: Vec<_> = script.engine.limits_exceeded().map(|one| (one.since, one.until)).collect();
     assert_eq!(exceeded, [(at(100), at(750)); 2], "of the cluster and of the zone");
     script.settle();
@@ -85,7 +87,7 @@ fn nodes_that_have_been_dead_for_long_do_not_switch_the_limit_off() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let mut script = stage(Settings { hold, ..Settings::default() }, &names);
     for name in &names[..11] {
-        script.node(name, Some(Some(0)), NONE);
+        script.observe_node(name, Some(Some(0)), NONE);
     }
     script.pass(10_000);
     script.settle();
@@ -95,7 +97,7 @@ fn nodes_that_have_been_dead_for_long_do_not_switch_the_limit_off() {
     script.settle();
     assert_eq!(script.held().len(), 0, "their holds are over");
     for name in &names[100..150] {
-        script.node(name, Some(Some(7_200)), NONE);
+        script.observe_node(name, Some(Some(7_200)), NONE);
     }
     script.settle();
     assert_eq!(script.held().len(), 50);
@@ -112,9 +114,9 @@ fn nodes_that_have_been_dead_for_long_do_not_switch_the_limit_off() {
 fn the_longer_hold_of_zone_and_cluster_counts() {
     let mut script = limited(1, &["a1", "a2", "b1"]);
     script.pass(200_000);
-    script.node("b1", Some(Some(0)), NONE);
-    script.node("a1", Some(Some(50)), NONE);
-    script.node("a2", Some(Some(100)), NONE);
+    script.observe_node("b1", Some(Some(0)), NONE);
+    script.observe_node("a1", Some(Some(50)), NONE);
+    script.observe_node("a2", Some(Some(100)), NONE);
     script.settle();
     // The cluster's limit is exceeded since 50, that of zone a since 100, that of zone b never.
     let ends = ["on-a1", "on-a2", "on-b1"].map(|uid| until(&script, uid));
@@ -131,7 +133,7 @@ fn each_zone_has_its_own_limit() {
         stage(Settings { hold, ..Settings::default() }, &["a1", "a2", "b1", "b2", "b3", "b4", "b5", "b6"]);
     script.pass(10_000);
     for name in ["a1", "a2", "b1"] {
-        script.node(name, Some(Some(10)), NONE);
+        script.observe_node(name, Some(Some(10)), NONE);
     }
     script.settle();
     assert_eq!(
@@ -148,7 +150,7 @@ fn a_release_covers_a_silence_that_began_at_its_moment_and_no_later_one() {
         let mut script = limited(0, &["a1"]);
         script.pass(20_000);
         let release = NodeHoldRequest::Release { at: at(10), mode: ReleaseMode::Remainder };
-        script.node("a1", Some(Some(silent_since)), release);
+        script.observe_node("a1", Some(Some(silent_since)), release);
         script.settle();
         assert_eq!(script.held().len(), usize::from(is_held), "silent since {silent_since}");
     }
@@ -162,7 +164,7 @@ fn a_persons_order_that_does_not_apply_leaves_the_node_to_the_limit() {
     {
         let mut script = limited(0, &["a1"]);
         script.pass(20_000);
-        script.node("a1", Some(Some(10)), hold(since, until_second));
+        script.observe_node("a1", Some(Some(10)), hold(since, until_second));
         script.settle();
         assert_eq!(until(&script, "on-a1"), expected.map(at), "from {since} to {until_second}");
     }
@@ -172,7 +174,7 @@ fn a_persons_order_that_does_not_apply_leaves_the_node_to_the_limit() {
 #[test]
 fn an_order_from_the_future_begins_when_its_time_has_come() {
     let mut script = stage(Settings { hold: BY_PERSON, ..Settings::default() }, &["a1"]);
-    script.node("a1", None, hold(1_000, 2_000));
+    script.observe_node("a1", None, hold(1_000, 2_000));
     assert_eq!(script.settle(), 0);
     let next = script.engine.next_wakeup().expect("it waits");
     assert!((970_000_000..=1_001_000_000).contains(&next.as_micros()), "{next:?}");
@@ -187,7 +189,7 @@ fn an_order_from_the_future_begins_when_its_time_has_come() {
 fn a_silence_from_the_future_is_held_now() {
     let mut script = limited(0, &["a1"]);
     script.pass(20_000);
-    script.node("a1", Some(Some(500)), NONE);
+    script.observe_node("a1", Some(Some(500)), NONE);
     script.settle();
     assert_eq!((script.held(), until(&script, "on-a1")), (vec!["on-a1"], Some(at(1_100))));
     for _ in 0..100 {
@@ -197,7 +199,7 @@ fn a_silence_from_the_future_is_held_now() {
 }
 
 fn untimed(uid: &str, version: u64) -> TolerationSecondsInput {
-    let fact = HoldNodeFact { uid: Uid::new(uid), ..node("a1", version, Some(None), NONE) };
+    let fact = HoldNodeFact { uid: Uid::new(uid), ..hold_node("a1", version, Some(None), NONE) };
     TolerationSecondsInput::Nodes(ObjectEvent::Applied { fact, listed: false })
 }
 
@@ -216,7 +218,7 @@ fn a_taint_without_a_time_counts_from_its_first_observation_on_this_node() {
     script.pass(10_000);
     script.receive(untimed("two", 4));
     assert_eq!(since(&script), Some(at(70)));
-    let gone = |uid: &str| ObjectRef::node(&node("a1", 1, None, NONE).name, Some(Uid::new(uid)));
+    let gone = |uid: &str| ObjectRef::node(&hold_node("a1", 1, None, NONE).name, Some(Uid::new(uid)));
     script.receive(TolerationSecondsInput::Nodes(ObjectEvent::Deleted(gone("one"))));
     assert_eq!(since(&script), Some(at(70)));
     script.receive(TolerationSecondsInput::Nodes(ObjectEvent::Deleted(gone("two"))));
@@ -230,13 +232,13 @@ fn pods_of_silent_nodes_get_no_other_seconds_until_the_node_has_recovered() {
         Settings { backfill: Some(1_000), ..Settings::default() },
         Settings { guard: Some(1_000), ..Settings::default() },
     ] {
-        let nodes = vec![node("a1", 1, Some(Some(0)), NONE)];
-        let mut script = Script::new(settings, nodes, vec![pod("p", "a1", 1)]);
+        let nodes = vec![hold_node("a1", 1, Some(Some(0)), NONE)];
+        let mut script = Script::new(settings, nodes, vec![held_pod("p", "a1", 1)]);
         for _ in 0..10 {
             script.pass(1_000);
             assert_eq!(script.settle(), 0);
         }
-        script.node("a1", None, NONE);
+        script.observe_node("a1", None, NONE);
         assert_eq!(script.settle(), 1);
     }
 }
@@ -244,8 +246,8 @@ fn pods_of_silent_nodes_get_no_other_seconds_until_the_node_has_recovered() {
 /// If both run, the guard's rate counts: it is the one that keeps pods from leaving.
 #[test]
 fn the_rate_of_the_guard_counts_for_backfill_too() {
-    let nodes = || vec![node("a1", 1, None, NONE)];
-    let pods = || (0..100).map(|at| pod(&format!("p{at}"), "a1", 1)).collect();
+    let nodes = || vec![hold_node("a1", 1, None, NONE)];
+    let pods = || (0..100).map(|at| held_pod(&format!("p{at}"), "a1", 1)).collect();
     for (backfill, guard, expected) in
         [(Some(50), Some(10), 10), (Some(10), Some(50), 50), (Some(5), None, 5), (None, Some(5), 5)]
     {
@@ -263,9 +265,9 @@ fn the_rate_of_the_guard_counts_for_backfill_too() {
 /// A pod that a list lacks, or that the API server does not know, is forgotten.
 #[test]
 fn pods_that_are_gone_are_forgotten() {
-    let nodes = vec![node("a1", 1, None, hold(0, 3_600))];
+    let nodes = vec![hold_node("a1", 1, None, hold(0, 3_600))];
     let settings = Settings { hold: BY_PERSON, ..Settings::default() };
-    let mut script = Script::new(settings, nodes, vec![pod("pa", "a1", 1), pod("pb", "a1", 1)]);
+    let mut script = Script::new(settings, nodes, vec![held_pod("pa", "a1", 1), held_pod("pb", "a1", 1)]);
     let patch = script.pull(Lane::All).expect("a hold");
     let gone = patch.pod.clone();
     script.response(patch, Err(taintward_core::api_error::ApiFailure::NotFound));
@@ -284,12 +286,12 @@ fn pods_that_are_gone_are_forgotten() {
 #[test]
 fn a_list_with_an_older_version_of_a_pod_counts_and_an_event_does_not() {
     for listed in [true, false] {
-        let nodes = vec![node("a1", 1, None, hold(0, 3_600))];
+        let nodes = vec![hold_node("a1", 1, None, hold(0, 3_600))];
         let settings = Settings { hold: BY_PERSON, ..Settings::default() };
-        let mut script = Script::new(settings, nodes, vec![pod("p", "a1", 20)]);
+        let mut script = Script::new(settings, nodes, vec![held_pod("p", "a1", 20)]);
         assert_eq!((script.settle(), script.held().len()), (1, 1));
         // The store has the pod from before the hold.
-        let before = pod("p", "a1", 10);
+        let before = held_pod("p", "a1", 10);
         script.pods = vec![before.clone()];
         if listed {
             script.receive_all(list([before], TolerationSecondsInput::Pods));

@@ -6,10 +6,10 @@
 //! every node is ready, each pod has the seconds of its policy or the ceiling, and no request is left. In a run, each
 //! kind of trouble occurs.
 
+use crate::toleration_hold::harness::at as at_second;
 use crate::toleration_hold::script::{
-    DEFAULT, Input, Script, Settings, is_held, list, namespace, node, pod, policies, policy,
+    DEFAULT, Input, Script, Settings, held_pod, hold_node, is_held, list, namespace, policies, policy,
 };
-use crate::toleration_hold::world::at as at_second;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 use std::cell::RefCell;
@@ -140,7 +140,7 @@ struct Storm {
 
 impl Storm {
     fn new() -> Self {
-        let pods = (0..PODS).map(|at| pod(&format!("p{at}"), NODES[at % NODES.len()], 1)).collect();
+        let pods = (0..PODS).map(|at| held_pod(&format!("p{at}"), NODES[at % NODES.len()], 1)).collect();
         let script = Script::new(Settings::default(), Vec::new(), pods);
         let well = Node { uid: 0, silent: None, request: NodeHoldRequest::None };
         let mut storm = Self {
@@ -162,7 +162,7 @@ impl Storm {
     fn node_fact(&self, at: usize) -> HoldNodeFact {
         let Node { uid, silent, request } = self.nodes[at];
         let uid = Uid::new(&format!("{}-{uid}", NODES[at]));
-        HoldNodeFact { uid, ..node(NODES[at], self.script.version, silent, request) }
+        HoldNodeFact { uid, ..hold_node(NODES[at], self.script.version, silent, request) }
     }
 
     fn node_changes(&mut self, at: usize, change: impl FnOnce(&mut Node)) {
@@ -197,8 +197,11 @@ impl Storm {
         self.pod_events.push_back(Input::Pods(ObjectEvent::Deleted(gone)));
         let uid = Uid::new(&format!("successor-{}", self.replaced));
         let id = PodId::new(uid, PodName::new("shop", before.id.name().name()));
-        let fact =
-            HeldPodFact { id, bound: Some(self.script.wall()), ..pod("", before.node.as_str(), version) };
+        let fact = HeldPodFact {
+            id,
+            bound: Some(self.script.wall()),
+            ..held_pod("", before.node.as_str(), version)
+        };
         self.script.pods.push(fact.clone());
         self.pod_applied(fact);
     }

@@ -1,7 +1,7 @@
 //! Drives the engine step by step: a test delivers each event, pulls from a lane, and answers each request when it
 //! likes. The pods are what an API server would have: a patch that is carried out changes them.
 
-use crate::toleration_hold::world::at;
+use crate::toleration_hold::harness::at;
 use taintward_core::admission::policy::{DefaultDurations, TolerationDuration, TolerationPolicy};
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::api_error::ApiFailure;
@@ -9,9 +9,8 @@ use taintward_core::engine::{Engine, Lane};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
 use taintward_core::object_event::ObjectEvent;
-use taintward_core::taint::{TaintEffect, keys};
+use taintward_core::testkit::node_health_tolerations;
 use taintward_core::time::{Mono, Now, Span, Wall};
-use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_core::toleration_guard::CEILING_LABEL;
 use taintward_core::toleration_seconds::{
     BackfillPolicyFact, BackfillSettings, GuardSettings, HeldPodFact, HoldLimit, HoldNodeFact, HoldSettings,
@@ -49,7 +48,7 @@ pub(crate) fn hold(since: i64, until: i64) -> NodeHoldRequest {
 
 /// A node of the zone that its name begins with. `silent`: since which second its taint says so; `Some(None)`: the taint
 /// has no time.
-pub(crate) fn node(
+pub(crate) fn hold_node(
     name: &str,
     version: u64,
     silent: Option<Option<i64>>,
@@ -66,19 +65,12 @@ pub(crate) fn node(
     }
 }
 
-pub(crate) fn pod(uid: &str, node: &str, version: u64) -> HeldPodFact {
-    let toleration = |key: &str| Toleration {
-        key: key.into(),
-        operator: TolerationOperator::Exists,
-        value: "".into(),
-        effect: Some(TaintEffect::NoExecute),
-        seconds: Some(DEFAULT),
-    };
+pub(crate) fn held_pod(uid: &str, node: &str, version: u64) -> HeldPodFact {
     HeldPodFact {
         id: PodId::new(Uid::new(uid), PodName::new("shop", uid)),
         node: NodeName::new(node),
         version: Some(ResourceVersion(version)),
-        tolerations: vec![toleration(keys::NOT_READY), toleration(keys::UNREACHABLE)],
+        tolerations: node_health_tolerations(Some(DEFAULT), Some(DEFAULT)),
         bound: Some(at(-1_000)),
         record: RecordState::Absent,
         records: RecordAnnotations::default(),
@@ -191,13 +183,13 @@ impl Script {
     }
 
     /// A watch event of a node.
-    pub(crate) fn node(&mut self, name: &str, silent: Option<Option<i64>>, request: NodeHoldRequest) {
-        let fact = node(name, self.next_version(), silent, request);
+    pub(crate) fn observe_node(&mut self, name: &str, silent: Option<Option<i64>>, request: NodeHoldRequest) {
+        let fact = hold_node(name, self.next_version(), silent, request);
         self.receive(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
     }
 
     /// A watch event of a pod, as the API server has it.
-    pub(crate) fn pod(&mut self, fact: HeldPodFact) {
+    pub(crate) fn observe_pod(&mut self, fact: HeldPodFact) {
         self.pods.retain(|pod| pod.id != fact.id);
         self.pods.push(fact.clone());
         self.receive(Input::Pods(ObjectEvent::Applied { fact, listed: false }));

@@ -1,7 +1,7 @@
 //! Tests which pods count as kept without their own seconds, because another writer removed their record while no
 //! process ran.
 
-use crate::toleration_hold::script::{BY_PERSON, Input, Script, Settings, hold, list, node, pod};
+use crate::toleration_hold::script::{BY_PERSON, Input, Script, Settings, held_pod, hold, hold_node, list};
 use taintward_core::engine::{Engine as _, Lane};
 use taintward_core::identity::PodRef;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
@@ -9,7 +9,7 @@ use taintward_core::toleration_guard::UnrecordedCause;
 use taintward_core::toleration_seconds::{HeldPodFact, NodeHoldRequest, TolerationSecondsNotice};
 
 fn with_seconds(uid: &str, seconds: Option<i64>) -> HeldPodFact {
-    let mut pod = pod(uid, "a1", 1);
+    let mut pod = held_pod(uid, "a1", 1);
     pod.tolerations.iter_mut().for_each(|one| one.seconds = seconds);
     pod
 }
@@ -33,8 +33,9 @@ fn reported(script: &mut Script) -> Vec<(String, UnrecordedCause)> {
 #[test]
 fn pods_that_lost_their_record_are_reported_once_and_counted_until_they_are_gone() {
     let settings = Settings { hold: BY_PERSON, guard: Some(10), ..Settings::default() };
-    let pods = vec![with_seconds("cleared", None), with_seconds("raised", Some(3_600)), pod("own", "a1", 1)];
-    let nodes = vec![node("a1", 1, None, NodeHoldRequest::None)];
+    let pods =
+        vec![with_seconds("cleared", None), with_seconds("raised", Some(3_600)), held_pod("own", "a1", 1)];
+    let nodes = vec![hold_node("a1", 1, None, NodeHoldRequest::None)];
     let mut script = Script::new(settings, nodes, pods.clone());
     assert_eq!(
         (script.settle(), reported(&mut script).len()),
@@ -53,15 +54,15 @@ fn pods_that_lost_their_record_are_reported_once_and_counted_until_they_are_gone
     assert_eq!(script.engine.stats().unrecorded, 1);
     let mut changed = with_seconds("raised", Some(7_200));
     changed.version = Some(taintward_core::identity::ResourceVersion(script.next_version()));
-    script.pod(changed);
+    script.observe_pod(changed);
     assert_eq!(script.engine.stats().unrecorded, 0);
 }
 
 #[test]
 fn a_pod_is_judged_by_what_is_listed_and_a_held_one_has_its_record() {
     let settings = Settings { hold: BY_PERSON, ..Settings::default() };
-    let nodes = vec![node("a1", 1, None, hold(0, 3_600))];
-    let mut script = Script::new(settings, nodes.clone(), vec![pod("held", "a1", 1)]);
+    let nodes = vec![hold_node("a1", 1, None, hold(0, 3_600))];
+    let mut script = Script::new(settings, nodes.clone(), vec![held_pod("held", "a1", 1)]);
     assert_eq!((script.settle(), script.held()), (1, vec!["held"]));
     let held = script.pods.clone();
     script.receive(Input::WrittenPods(references(&held)));

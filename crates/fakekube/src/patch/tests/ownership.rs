@@ -3,6 +3,7 @@
 use super::{at, of};
 use crate::patch::{FieldWriter, apply, keep_times, track};
 use serde_json::{Value, json};
+use testkit::{ObjectExt as _, node};
 
 fn owners(object: &Value) -> Vec<(&str, &str, &Value)> {
     let lines = object.pointer("/metadata/managedFields").and_then(Value::as_array);
@@ -21,14 +22,14 @@ fn tracked(old: Option<&Value>, mut new: Value, kind: &str, writer: &FieldWriter
     new
 }
 
-fn node(taints: Value) -> Value {
-    json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "uid": "u"}, "spec": {"taints": taints}, "status": {}})
+fn stored_node(taints: Value) -> Value {
+    node("n").uid("u").with("spec.taints", taints).with("status", json!({}))
 }
 
 #[test]
 fn ownership_moves_to_the_manager_that_changes_a_field() {
     let taint = json!([{"key": "k", "effect": "NoExecute"}]);
-    let first = tracked(None, node(taint.clone()), "Node", &at("a", "1"));
+    let first = tracked(None, stored_node(taint.clone()), "Node", &at("a", "1"));
     assert_eq!(owners(&first), [("a", "1", &json!({"f:spec": {"f:taints": {}}}))]);
     // The same value written by another manager adds no owner.
     let same = tracked(Some(&first), first.clone(), "Node", &at("b", "2"));
@@ -56,7 +57,7 @@ fn ownership_moves_to_the_manager_that_changes_a_field() {
 
 #[test]
 fn status_and_spec_are_owned_by_the_subresource_that_writes_them() {
-    let before = tracked(None, node(json!([{"key": "k"}])), "Node", &at("a", "1"));
+    let before = tracked(None, stored_node(json!([{"key": "k"}])), "Node", &at("a", "1"));
     let mut after = before.clone();
     after["spec"]["unschedulable"] = true.into();
     after["status"] = json!({"conditions": [{"type": "Ready", "status": "True"}]});
@@ -73,7 +74,7 @@ fn status_and_spec_are_owned_by_the_subresource_that_writes_them() {
 #[test]
 fn many_writers_become_few_lines() {
     let mut node =
-        tracked(None, node(json!([{"key": "k", "effect": "NoExecute"}])), "Node", &at("maker", "00"));
+        tracked(None, stored_node(json!([{"key": "k", "effect": "NoExecute"}])), "Node", &at("maker", "00"));
     for number in 1..=15 {
         let mut next = node.clone();
         next["metadata"]["labels"][format!("l{number}")] = "x".into();
@@ -98,7 +99,7 @@ fn metadata_of_the_server_is_never_owned() {
 
 #[test]
 fn a_write_that_changes_nothing_keeps_its_times() {
-    let old = tracked(None, node(json!([{"key": "k"}])), "Node", &at("a", "1"));
+    let old = tracked(None, stored_node(json!([{"key": "k"}])), "Node", &at("a", "1"));
     let mut new = old.clone();
     new["metadata"]["managedFields"][0]["time"] = "2".into();
     let later = new.clone();

@@ -31,7 +31,7 @@ fn read<T: Message + Default>(api_version: &str, kind: &str, object: Value) -> T
     theirs
 }
 
-fn pod() -> Value {
+fn detailed_pod() -> Value {
     json!({
         "metadata": {"name": "p", "labels": {"a": "b", "c": ""}, "creationTimestamp": "2024-02-29T12:00:00Z",
             "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": false}],
@@ -54,7 +54,7 @@ fn pod() -> Value {
 
 #[test]
 fn a_pod() {
-    let pod: Pod = read("v1", "Pod", pod());
+    let pod: Pod = read("v1", "Pod", detailed_pod());
     let spec = pod.spec.unwrap();
     assert_eq!(spec.tolerations[0].toleration_seconds, Some(-5));
     assert_eq!(spec.tolerations[1].toleration_seconds, Some(0));
@@ -76,7 +76,7 @@ fn a_pod() {
 
 #[test]
 fn a_list_and_what_is_in_it() {
-    let mut item = pod();
+    let mut item = detailed_pod();
     item["apiVersion"] = json!("v1");
     item["kind"] = json!("Pod");
     let list = json!({"metadata": {"resourceVersion": "5", "remainingItemCount": 0}, "items": [item, {}]});

@@ -1,7 +1,7 @@
 //! Tests client and server certificates in files that are replaced.
 
 use super::server::{Authority, Pair, Server, State};
-use super::setting::{Setting, believed, request};
+use super::setting::{Setting, believed, meanwhile, request};
 use std::time::Duration;
 use taintward_kube::config::ProbeError;
 
@@ -22,8 +22,10 @@ async fn an_expired_client_certificate_that_is_replaced_is_used() {
     put(&setting, &authority.sign(2021));
     let place = format!("https://{}", server.address);
     let connected = setting.connect(&place, "certificate-authority: ca.crt", FILES).await;
-    assert!(matches!(request(&connected).await, Err(ProbeError::Certificate(_))));
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    meanwhile(&connected, Duration::from_secs(2), |response| {
+        matches!(response, Err(ProbeError::Certificate(_)))
+    })
+    .await;
     let good = put(&setting, &authority.sign(4000));
     server.with(|state| state.clients = vec![good]);
     let took = believed(&connected, Duration::from_secs(5)).await;
@@ -50,7 +52,7 @@ async fn a_new_identity_gets_new_connections() {
     server.with(|state| assert_eq!(state.connections, 2));
     // Half of a pair, and invalid content, change nothing.
     setting.write("own.key", &first.key.serialize_pem());
-    tokio::time::sleep(Duration::from_millis(1200)).await;
+    meanwhile(&connected, Duration::from_millis(1200), Result::is_ok).await;
     setting.write("own.crt", "rubbish");
     server.with(|state| state.tokens = vec!["nobody's"]);
     assert!(request(&connected).await.is_ok());
@@ -65,10 +67,10 @@ async fn another_authority_is_trusted_once_its_file_has_it() {
     setting.write("ca.crt", &old.pem());
     let place = format!("https://{}", server.address);
     let connected = setting.connect(&place, "certificate-authority: ca.crt", "token: t").await;
-    for _ in 0..3 {
-        assert!(matches!(request(&connected).await, Err(ProbeError::Certificate(_))));
-    }
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    meanwhile(&connected, Duration::from_secs(3), |response| {
+        matches!(response, Err(ProbeError::Certificate(_)))
+    })
+    .await;
     setting.write("ca.crt", &new.pem());
     let took = believed(&connected, Duration::from_secs(5)).await;
     assert!(took < Duration::from_secs(3), "{took:?}");

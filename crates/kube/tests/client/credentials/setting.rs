@@ -71,6 +71,20 @@ pub(super) async fn request(connected: &Connected) -> Result<String, ProbeError>
     probe(&connected.client, REQUEST).await
 }
 
+/// Sends a request every 100 ms for so long, and checks each result.
+pub(super) async fn meanwhile(
+    connected: &Connected,
+    length: Duration,
+    check: impl Fn(&Result<String, ProbeError>) -> bool,
+) {
+    let began = Instant::now();
+    while began.elapsed() < length {
+        let response = request(connected).await;
+        assert!(check(&response), "after {:?}: {response:?}", began.elapsed());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 /// Sends a request every 100 ms until one is accepted. Returns how long that took.
 pub(super) async fn believed(connected: &Connected, most: Duration) -> Duration {
     let began = Instant::now();

@@ -37,6 +37,7 @@ async fn a_token_that_was_revoked_immediately_is_replaced_by_the_next_request() 
     // The other way round: revoked first, and there are no requests when the new one arrives.
     server.with(|state| state.tokens = vec!["third"]);
     assert!(request(&connected).await.is_err());
+    // No request may be sent in this time, so there is nothing to wait for.
     tokio::time::sleep(Duration::from_secs(2)).await;
     setting.write("token", "third\n");
     tokio::time::sleep(Duration::from_millis(1500)).await;

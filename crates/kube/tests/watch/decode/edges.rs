@@ -12,7 +12,7 @@ fn meta(more: &[u8]) -> Vec<u8> {
     field(1, &[&field(1, b"p")[..], &field(3, b"ns"), &field(5, b"uid-1"), more].concat())
 }
 
-fn pod(more_meta: &[u8], spec: &[u8], status: &[u8]) -> Vec<u8> {
+fn protobuf_pod(more_meta: &[u8], spec: &[u8], status: &[u8]) -> Vec<u8> {
     [meta(more_meta), field(2, &[&field(10, b"n1")[..], spec].concat()), field(3, status)].concat()
 }
 
@@ -45,7 +45,7 @@ fn from_json(value: &Value) -> Decoded<PodFact> {
 fn zero_seconds_are_not_unlimited() {
     for (seconds, json) in [(Some(0), json!(0)), (None, Value::Null), (Some(-5), json!(-5))] {
         let toleration = seconds.map_or_else(Vec::new, |seconds| integer(5, seconds));
-        let protobuf = fact(PodFact::from_protobuf(&pod(&[], &field(22, &toleration), &[])));
+        let protobuf = fact(PodFact::from_protobuf(&protobuf_pod(&[], &field(22, &toleration), &[])));
         let json = fact(from_json(&json_pod(&json!({"tolerations": [{"tolerationSeconds": json}]}))));
         assert_eq!(protobuf.tolerations[0].seconds, seconds);
         assert_eq!(protobuf.tolerations, json.tolerations);
@@ -66,18 +66,18 @@ fn seconds_beyond_64_bits_or_not_integers_are_undecodable() {
 fn a_known_field_of_a_wrong_type_is_reported_with_object_and_path() {
     let bad_seconds = field(22, &field(5, b"300"));
     for (bytes, path) in [
-        (pod(&[], &bad_seconds, &[]), "spec.tolerations[0].tolerationSeconds"),
+        (protobuf_pod(&[], &bad_seconds, &[]), "spec.tolerations[0].tolerationSeconds"),
         (
-            pod(&[], &[field(22, &[]), field(22, &field(4, &[0xff]))].concat(), &[]),
+            protobuf_pod(&[], &[field(22, &[]), field(22, &field(4, &[0xff]))].concat(), &[]),
             "spec.tolerations[1].effect",
         ),
-        (pod(&[], &field(25, b"x"), &[]), "spec.priority"),
-        (pod(&integer(12, 3), &[], &[]), "metadata.annotations"),
-        (pod(&field(13, &field(6, b"")), &[], &[]), "metadata.ownerReferences[0].controller"),
-        (pod(&field(8, &integer(1, i64::MAX)), &[], &[]), "metadata.creationTimestamp"),
-        (pod(&[], &[], &field(7, &[0x08])), "status.startTime"),
-        (pod(&[], &[], &field(2, &field(1, &[0xc0, 0x80]))), "status.conditions[0].type"),
-        (pod(&[], &[0x13], &[]), "spec"),
+        (protobuf_pod(&[], &field(25, b"x"), &[]), "spec.priority"),
+        (protobuf_pod(&integer(12, 3), &[], &[]), "metadata.annotations"),
+        (protobuf_pod(&field(13, &field(6, b"")), &[], &[]), "metadata.ownerReferences[0].controller"),
+        (protobuf_pod(&field(8, &integer(1, i64::MAX)), &[], &[]), "metadata.creationTimestamp"),
+        (protobuf_pod(&[], &[], &field(7, &[0x08])), "status.startTime"),
+        (protobuf_pod(&[], &[], &field(2, &field(1, &[0xc0, 0x80]))), "status.conditions[0].type"),
+        (protobuf_pod(&[], &[0x13], &[]), "spec"),
     ] {
         let unreadable = unreadable(PodFact::from_protobuf(&bytes));
         assert!(unreadable.why.starts_with(&format!("{path}: ")), "{path}: {}", unreadable.why);
@@ -138,7 +138,8 @@ fn ten_thousand_taints_are_decoded_and_absurdly_many_tolerations_are_not() {
     let fact = fact(NodeFact::from_protobuf(&node));
     assert_eq!((fact.taints.len(), &fact.taints[9999].effect), (10_000, &TaintEffect::NoExecute));
 
-    let why = unreadable(PodFact::from_protobuf(&pod(&[], &field(22, &[]).repeat(200_001), &[]))).why;
+    let why =
+        unreadable(PodFact::from_protobuf(&protobuf_pod(&[], &field(22, &[]).repeat(200_001), &[]))).why;
     assert!(why.contains("more than 200000 entries"), "{why}");
     let text = json_pod(&json!({"tolerations": []})).to_string();
     let text = text.replace("[]", &format!("[{}{{}}]", "{},".repeat(200_000)));
@@ -158,10 +159,13 @@ fn deep_nesting_is_skipped_or_refused_but_never_followed() {
 #[test]
 fn terminating_precedes_finished_and_any_deletion_time_counts() {
     let failed = field(1, b"Failed");
-    assert_eq!(fact(PodFact::from_protobuf(&pod(&[], &[], &failed))).life_phase, PodLifePhase::Finished);
+    assert_eq!(
+        fact(PodFact::from_protobuf(&protobuf_pod(&[], &[], &failed))).life_phase,
+        PodLifePhase::Finished
+    );
     // Go writes a pointer to a zero time as an empty message: the pod is still being deleted.
     assert_eq!(
-        fact(PodFact::from_protobuf(&pod(&field(9, &[]), &[], &failed))).life_phase,
+        fact(PodFact::from_protobuf(&protobuf_pod(&field(9, &[]), &[], &failed))).life_phase,
         PodLifePhase::Terminating
     );
     let mut pod = json_pod(&json!({}));
@@ -174,7 +178,7 @@ fn terminating_precedes_finished_and_any_deletion_time_counts() {
 #[test]
 fn year_1_is_not_a_time() {
     let zero = field(8, &integer(1, -62_135_596_800));
-    assert_eq!(fact(PodFact::from_protobuf(&pod(&zero, &[], &[]))).arrival.created, None);
+    assert_eq!(fact(PodFact::from_protobuf(&protobuf_pod(&zero, &[], &[]))).arrival.created, None);
     let mut pod = json_pod(&json!({}));
     pod["metadata"]["creationTimestamp"] = json!("0001-01-01T00:00:00Z");
     assert_eq!(fact(from_json(&pod)).arrival.created, None);

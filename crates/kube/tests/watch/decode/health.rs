@@ -21,7 +21,7 @@ fn unreadable<F: std::fmt::Debug>(decoded: Decoded<F>) -> UndecodableObject {
     }
 }
 
-fn node(more: &Value) -> NodeHealthFact {
+fn health_of(more: &Value) -> NodeHealthFact {
     fact(read(more)).health
 }
 
@@ -54,24 +54,26 @@ fn condition(kind: &str, status: &str, beat: Option<Vec<u8>>) -> Vec<u8> {
 
 #[test]
 fn a_node_without_fields_has_no_health() {
-    for bare in
-        [node(&json!({})), node(&json!({"spec": null, "status": null})), fact(protobuf(&[], &[], &[])).health]
-    {
+    for bare in [
+        health_of(&json!({})),
+        health_of(&json!({"spec": null, "status": null})),
+        fact(protobuf(&[], &[], &[])).health,
+    ] {
         assert_eq!((bare.name.as_str(), &bare.uid), ("n1", &Uid::new("u1")));
         assert_eq!((bare.zone.as_str(), bare.excluded, bare.unschedulable), ("", false, false));
         assert_eq!((bare.conditions.len(), bare.taints.len()), (0, 0));
         assert_eq!((bare.platform.os, bare.platform.beta_arch), (None, None));
     }
     for nothing in [json!({"metadata": {"labels": null}}), json!({"status": {"conditions": null}})] {
-        assert_eq!(node(&nothing).conditions, []);
+        assert_eq!(health_of(&nothing).conditions, []);
     }
 }
 
 #[test]
 fn deprecated_labels_win_and_the_last_of_two_counts() {
     let (old, new) = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone");
-    assert_eq!(node(&json!({"metadata": {"labels": {old: "a", new: "b"}}})).zone.parts(), ("", "a"));
-    assert_eq!(node(&json!({"metadata": {"labels": {new: "b", "x": 7}}})).zone.parts(), ("", "b"));
+    assert_eq!(health_of(&json!({"metadata": {"labels": {old: "a", new: "b"}}})).zone.parts(), ("", "a"));
+    assert_eq!(health_of(&json!({"metadata": {"labels": {new: "b", "x": 7}}})).zone.parts(), ("", "b"));
     let twice = format!(r#"{{"metadata":{{"name":"n1","uid":"u1","labels":{{"{new}":"a","{new}":"b"}}}}}}"#);
     assert_eq!(fact(DecodedNode::from_json(twice.as_bytes())).health.zone.parts(), ("", "b"));
     let twice = [label(new, "a"), label(new, "b")].concat();
@@ -82,11 +84,11 @@ fn deprecated_labels_win_and_the_last_of_two_counts() {
 fn a_label_without_a_value_exists() {
     let key = "node.kubernetes.io/exclude-disruption";
     for value in [json!(""), json!("false"), Value::Null] {
-        assert!(node(&json!({"metadata": {"labels": {key: value}}})).excluded);
+        assert!(health_of(&json!({"metadata": {"labels": {key: value}}})).excluded);
     }
     let bare = field(11, &field(1, key.as_bytes()));
     assert!(fact(protobuf(&bare, &[], &[])).health.excluded);
-    let os = node(&json!({"metadata": {"labels": {"kubernetes.io/os": null}}})).platform.os;
+    let os = health_of(&json!({"metadata": {"labels": {"kubernetes.io/os": null}}})).platform.os;
     assert_eq!(os.as_deref(), Some(""));
 }
 
@@ -99,7 +101,7 @@ fn conditions_keep_their_order_and_odd_values() {
         {"type": "PIDPressure", "lastHeartbeatTime": "0001-01-01T00:00:00Z"},
         {},
     ]);
-    let reported = node(&json!({"status": {"conditions": conditions}})).conditions;
+    let reported = health_of(&json!({"status": {"conditions": conditions}})).conditions;
     let at = |seconds: i64| integer(1, seconds);
     let same = [
         condition("Ready", "True", Some(at(1_795_255_200))),

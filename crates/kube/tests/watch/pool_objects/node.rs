@@ -5,8 +5,9 @@ use taintward_core::admission::pool::{
     DedicatedPool, NodeEdits, PoolLabel, PoolMembers, PoolTaint, PoolValidity, RecordEdit, RecordTrust,
     reconcile,
 };
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::{taint, taints};
 use taintward_kube::pools::PoolNodeBody;
+use testkit::{ObjectExt as _, node};
 
 const RECORD: &str = "/metadata/annotations/taintward.io~1pool";
 
@@ -19,11 +20,8 @@ fn pool() -> DedicatedPool {
     }
 }
 
-fn node(metadata: Value, spec: Value) -> Value {
-    let mut node =
-        json!({"kind": "Node", "metadata": {"name": "n1", "uid": "u", "resourceVersion": "9"}, "spec": spec});
-    node["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
-    node
+fn stored_node(metadata: Value, spec: Value) -> Value {
+    node("n1").uid("u").version("9").with("spec", spec).with_all("metadata", &metadata)
 }
 
 fn read(node: &Value) -> PoolNodeBody {
@@ -61,7 +59,7 @@ const REPORTED: &str =
 fn a_node_that_joins_gets_everything_in_one_write() {
     let foreign = json!({"key": "x", "effect": "NoExecute", "timeAdded": "2027-01-15T08:00:00Z"});
     let joining =
-        node(json!({"labels": {"a": "b"}, "annotations": {"c": "d"}}), json!({"taints": [foreign]}));
+        stored_node(json!({"labels": {"a": "b"}, "annotations": {"c": "d"}}), json!({"taints": [foreign]}));
     let expected = json!([
         test("/metadata/uid", "u"),
         test("/metadata/resourceVersion", "9"),
@@ -70,7 +68,7 @@ fn a_node_that_joins_gets_everything_in_one_write() {
         add(RECORD, REPORTED),
     ]);
     assert_eq!(steps(&joining, &edits(&joining, &[pool()])), expected);
-    let bare = node(json!({}), json!({}));
+    let bare = stored_node(json!({}), json!({}));
     let expected = json!([
         test("/metadata/uid", "u"),
         test("/metadata/resourceVersion", "9"),
@@ -81,7 +79,7 @@ fn a_node_that_joins_gets_everything_in_one_write() {
         add(RECORD, REPORTED),
     ]);
     assert_eq!(steps(&bare, &edits(&bare, &[pool()])), expected);
-    let empty = node(json!({}), Value::Null);
+    let empty = stored_node(json!({}), Value::Null);
     assert_eq!(steps(&empty, &edits(&empty, &[pool()]))[2], add("/spec", json!({"taints": [own()]})));
 }
 
@@ -90,8 +88,10 @@ fn a_node_that_leaves_loses_the_pools_marks_and_nothing_else() {
     let foreign = json!({"key": "x", "effect": "NoExecute", "timeAdded": "2027-01-15T08:00:00Z", "newer": 1});
     let labels = json!({"node-restriction.kubernetes.io/pool.team-a": "true", "a": "b"});
     let annotations = json!({"taintward.io/pool": REPORTED, "c": "d"});
-    let leaving =
-        node(json!({"labels": labels, "annotations": annotations}), json!({"taints": [foreign, own()]}));
+    let leaving = stored_node(
+        json!({"labels": labels, "annotations": annotations}),
+        json!({"taints": [foreign, own()]}),
+    );
     let gone = DedicatedPool { members: PoolMembers::default(), ..pool() };
     let expected = json!([
         test("/metadata/uid", "u"),
@@ -110,20 +110,14 @@ fn a_node_that_leaves_loses_the_pools_marks_and_nothing_else() {
 
 #[test]
 fn a_changed_value_is_removed_and_added() {
-    let taint = |value: &str| Taint {
-        key: "k".into(),
-        value: value.into(),
-        effect: TaintEffect::NoSchedule,
-        time_added: None,
-    };
     let label = |value: &str| PoolLabel { key: "k".into(), value: value.into() };
-    let changing = node(
+    let changing = stored_node(
         json!({"labels": {"k": "1"}}),
         json!({"taints": [{"key": "k", "value": "1", "effect": "NoSchedule"}, {"key": "z", "effect": "NoSchedule"}]}),
     );
     let edits = NodeEdits {
-        remove_taints: vec![taint("1"), Taint { key: "z".into(), ..taint("") }],
-        add_taints: vec![taint("2")],
+        remove_taints: taints("k=1:NoSchedule z:NoSchedule"),
+        add_taints: taints("k=2:NoSchedule"),
         remove_labels: vec![label("1")],
         add_labels: vec![label("2")],
         record: Some(RecordEdit::Write("p".into())),
@@ -147,10 +141,9 @@ fn a_changed_value_is_removed_and_added() {
 
 #[test]
 fn edits_of_another_state_are_not_written() {
-    let other =
-        Taint { key: "k".into(), value: "2".into(), effect: TaintEffect::NoSchedule, time_added: None };
+    let other = taint("k=2:NoSchedule");
     let label = PoolLabel { key: "k".into(), value: "2".into() };
-    let there = node(
+    let there = stored_node(
         json!({"labels": {"k": "1"}}),
         json!({"taints": [{"key": "k", "value": "1", "effect": "NoSchedule"}]}),
     );

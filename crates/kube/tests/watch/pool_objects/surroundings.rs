@@ -14,7 +14,7 @@ use taintward_core::admission::pool::{PoolNode, RECORD};
 use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::scheduling::Labels;
-use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::testkit::taint_of;
 use taintward_kube::decode::{Decoded, NamespaceObject, WatchedObject};
 
 type Texts = BTreeMap<String, String>;
@@ -99,9 +99,7 @@ proptest! {
             node: PoolNode {
                 name: "team-a".into(),
                 labels: labels(&given),
-                taints: taints.iter().map(|(key, value, effect)| Taint {
-                    key: key.as_str().into(), value: value.as_str().into(), effect: TaintEffect::new(effect), time_added: None,
-                }).collect(),
+                taints: taints.iter().map(|(key, value, effect)| taint_of(key, value, effect)).collect(),
                 record: annotations.get(RECORD).map(|record| record.as_str().into()),
             },
             ready: !ready.is_empty() && ready.iter().all(|status| status == "True"),

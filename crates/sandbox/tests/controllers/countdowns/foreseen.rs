@@ -1,6 +1,6 @@
 //! Tests that forecasts come true: random changes are forecast, then made, and every pod is compared.
 
-use crate::stage::{Stage, Subject, alone, nodes, pods, sleep};
+use crate::harness::{SandboxHarness, Subject, alone, nodes, pods, sleep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotBuilder};
@@ -30,7 +30,7 @@ impl Dice {
     }
 }
 
-fn toleration(dice: &mut Dice) -> Value {
+fn any_toleration(dice: &mut Dice) -> Value {
     let mut one = match dice.below(4) {
         0 => json!({"operator": "Exists"}),
         1 => json!({"key": dice.of(&["a", "b"]), "operator": "Equal", "value": dice.of(&["v", "w"])}),
@@ -46,19 +46,19 @@ fn toleration(dice: &mut Dice) -> Value {
     one
 }
 
-fn taint(dice: &mut Dice) -> Value {
+fn any_taint(dice: &mut Dice) -> Value {
     json!({"key": dice.of(&["a", "b"]), "value": dice.of(&["v", "w"]), "effect": dice.of(&["NoExecute", "NoSchedule"])})
 }
 
 /// A snapshot of the cluster, read as the command line reads it.
-fn snapshot_of(stage: &Stage, subjects: &[Subject]) -> ClusterSnapshot {
-    let wall = Wall::from_micros(stage.now().as_microsecond());
+fn snapshot_of(harness: &SandboxHarness, subjects: &[Subject]) -> ClusterSnapshot {
+    let wall = Wall::from_micros(harness.now().as_microsecond());
     let mut reported = SnapshotBuilder::new(wall, NumericOperators::Off, false);
     for name in ["n1", "n2", "n3"] {
-        let node = stage.server().get(nodes(), "", name).unwrap();
+        let node = harness.server().get(nodes(), "", name).unwrap();
         reported.node(snapshot::node(&serde_json::to_vec(&node).unwrap()).unwrap());
     }
-    for pod in subjects.iter().filter_map(|pod| stage.server().get(pods(), "default", &pod.name)) {
+    for pod in subjects.iter().filter_map(|pod| harness.server().get(pods(), "default", &pod.name)) {
         snapshot::pod(&serde_json::to_vec(&pod).unwrap(), "default", &mut reported).unwrap();
     }
     reported.finish()
@@ -75,26 +75,26 @@ fn reported(snapshot: &ClusterSnapshot, forecast: &Forecast) -> BTreeMap<String,
 
 async fn one(seed: u64) -> usize {
     let mut dice = Dice(seed);
-    let stage = Stage::new(3);
+    let harness = SandboxHarness::new(3);
     let mut settings = alone();
     // A taint that is first observed in a list counts from the end of the second in its time, so that no pod leaves
     // early.
     settings.cluster.relist_every = None;
-    let _controller = stage.controller(settings).await;
+    let _controller = harness.controller(settings).await;
     for node in ["n1", "n2"] {
         if dice.below(3) == 0 {
-            stage.taint(node, &[taint(&mut dice)]);
+            harness.taint(node, &[any_taint(&mut dice)]);
         }
     }
     let mut all: Vec<Subject> = Vec::new();
     for at in 0..8 {
-        let tolerations: Vec<Value> = (0..dice.below(4)).map(|_| toleration(&mut dice)).collect();
-        all.push(stage.pod(&format!("p{at}"), dice.of(&["n1", "n1", "n2"]), &tolerations));
+        let tolerations: Vec<Value> = (0..dice.below(4)).map(|_| any_toleration(&mut dice)).collect();
+        all.push(harness.pod(&format!("p{at}"), dice.of(&["n1", "n1", "n2"]), &tolerations));
         sleep(dice.below(40) as f64).await;
     }
     // Pods without a toleration have gone.
     sleep(1.0).await;
-    let snapshot = snapshot_of(&stage, &all);
+    let snapshot = snapshot_of(&harness, &all);
     let (add, remove) = (dice.below(4) > 0, dice.below(3) == 0);
     let spec = format!("{}={}:NoExecute", dice.of(&["a", "b"]), dice.of(&["v", "w"]));
     let node = snapshot.node_at("n1").unwrap();
@@ -122,11 +122,11 @@ async fn one(seed: u64) -> usize {
             value
         })
         .collect();
-    stage.taint("n1", &written);
+    harness.taint("n1", &written);
     sleep(LONG).await;
     let mut leavers = 0;
     for pod in all {
-        let gone = stage.deleted(&pod).map(|at| at.as_second());
+        let gone = harness.deleted(&pod).map(|at| at.as_second());
         if gone.is_some_and(|gone| gone <= snapshot.now().wall.as_micros().div_euclid(1_000_000)) {
             // It was leaving when the forecast was made.
             continue;

@@ -1,10 +1,11 @@
 //! Tests outages of the API server during countdowns: pods leave late but not early (D3, L2, L4, L6, S9, P22, P23).
 
-use crate::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
+use crate::harness::{LATE, SandboxHarness, after, alone, no_execute, pods, sleep};
 use crate::wire::Sent;
 use fakekube::api::ResourcePath;
 use fakekube::fault::InjectedFault;
 use http::Method;
+use testkit::toleration;
 
 /// How long after an outage all due pods have gone: pauses between retries are 30 s at most, and jittered (L2); a
 /// silent stream is detected within 75 s (L4).
@@ -27,35 +28,35 @@ const OUTAGES: [InjectedFault; 7] = [
 #[tokio::test(start_paused = true)]
 async fn an_outage_only_delays() {
     for fault in OUTAGES {
-        let stage = Stage::new(3);
-        let _controller = stage.controller(alone()).await;
-        let tolerations = |seconds| [bears("k", Some(seconds))];
-        let meanwhile = stage.pod("meanwhile", "n1", &tolerations(300));
-        let hour = stage.pod("hour", "n1", &tolerations(3_600));
-        let replaced = stage.pod("replaced", "n1", &tolerations(800));
-        let untainted = stage.pod("untainted", "n2", &tolerations(300));
-        let tainted = stage.taint("n1", &[no_execute("k")]);
-        stage.taint("n2", &[no_execute("k")]);
+        let harness = SandboxHarness::new(3);
+        let _controller = harness.controller(alone()).await;
+        let tolerations = |seconds| [toleration("k", Some(seconds))];
+        let meanwhile = harness.pod("meanwhile", "n1", &tolerations(300));
+        let hour = harness.pod("hour", "n1", &tolerations(3_600));
+        let replaced = harness.pod("replaced", "n1", &tolerations(800));
+        let untainted = harness.pod("untainted", "n2", &tolerations(300));
+        let tainted = harness.taint("n1", &[no_execute("k")]);
+        harness.taint("n2", &[no_execute("k")]);
         sleep(100.0).await;
-        stage.outage(Some(fault));
+        harness.outage(Some(fault));
         sleep(10.0).await;
-        stage.taint("n2", &[]);
-        stage.delete_pod(&replaced);
-        let (successor, came) = (stage.pod("replaced", "n1", &tolerations(800)), stage.now());
+        harness.taint("n2", &[]);
+        harness.delete_pod(&replaced);
+        let (successor, came) = (harness.pod("replaced", "n1", &tolerations(800)), harness.now());
         sleep(590.0).await;
-        stage.stays(&meanwhile);
-        stage.outage(None);
-        let back = stage.now();
+        harness.stays(&meanwhile);
+        harness.outage(None);
+        let back = harness.now();
         let recovery = if fault == InjectedFault::BlackHole { SILENCE_MAX } else { RECOVERY_MAX };
         sleep(recovery).await;
-        stage.went(&meanwhile, back, recovery);
+        harness.went(&meanwhile, back, recovery);
         sleep(3_600.0).await;
-        stage.went(&hour, after(tainted, 3_600.0), LATE);
+        harness.went(&hour, after(tainted, 3_600.0), LATE);
         // A resumed watch delivers pods late, as if they had been created only now: their deadlines are later, never
         // earlier.
         let reported = back.duration_since(came).as_secs_f64();
-        stage.went(&successor, after(came, 800.0), reported + recovery);
-        stage.stays(&untainted);
+        harness.went(&successor, after(came, 800.0), reported + recovery);
+        harness.stays(&untainted);
     }
 }
 
@@ -63,55 +64,56 @@ async fn an_outage_only_delays() {
 /// present state counts. A node that was tainted meanwhile counts from then at the earliest.
 #[tokio::test(start_paused = true)]
 async fn what_was_compacted_away_is_found() {
-    let stage = Stage::new(3);
-    let _controller = stage.controller(alone()).await;
-    let tolerations = |seconds| [bears("k", Some(seconds))];
-    let counting = stage.pod("counting", "n1", &tolerations(1_800));
-    let gone = stage.pod("gone", "n1", &tolerations(1_800));
-    let saved = stage.pod("saved", "n2", &tolerations(1_800));
-    let unseen = stage.pod("unseen", "n3", &tolerations(1_800));
-    let tainted = stage.taint("n1", &[no_execute("k")]);
-    stage.taint("n2", &[no_execute("k")]);
+    let harness = SandboxHarness::new(3);
+    let _controller = harness.controller(alone()).await;
+    let tolerations = |seconds| [toleration("k", Some(seconds))];
+    let counting = harness.pod("counting", "n1", &tolerations(1_800));
+    let gone = harness.pod("gone", "n1", &tolerations(1_800));
+    let saved = harness.pod("saved", "n2", &tolerations(1_800));
+    let unseen = harness.pod("unseen", "n3", &tolerations(1_800));
+    let tainted = harness.taint("n1", &[no_execute("k")]);
+    harness.taint("n2", &[no_execute("k")]);
     sleep(60.0).await;
-    stage.outage(Some(InjectedFault::LostBefore));
+    harness.outage(Some(InjectedFault::LostBefore));
     sleep(60.0).await;
-    stage.taint("n2", &[]);
-    let late = stage.taint("n3", &[no_execute("k")]);
-    stage.delete_pod(&gone);
-    let again = stage.pod("gone", "n2", &[]);
+    harness.taint("n2", &[]);
+    let late = harness.taint("n3", &[no_execute("k")]);
+    harness.delete_pod(&gone);
+    let again = harness.pod("gone", "n2", &[]);
     sleep(1.0).await;
-    stage.server().store().compact();
-    stage.outage(None);
+    harness.server().store().compact();
+    harness.outage(None);
     sleep(3_600.0).await;
-    stage.went(&counting, after(tainted, 1_800.0), LATE);
-    stage.went(&unseen, after(late, 1_800.0), 1.0 + LATE);
-    [&saved, &again].iter().for_each(|pod| stage.stays(pod));
+    harness.went(&counting, after(tainted, 1_800.0), LATE);
+    harness.went(&unseen, after(late, 1_800.0), 1.0 + LATE);
+    [&saved, &again].iter().for_each(|pod| harness.stays(pod));
 }
 
 /// S9, D3: the server is away between the mark and the DELETE. A pod that may stay after all loses the mark.
 #[tokio::test(start_paused = true)]
 async fn a_mark_without_deletion_is_withdrawn() {
-    let stage = Stage::new(1);
-    let _controller = stage.controller(alone()).await;
-    let pod = stage.pod("p", "n1", &[]);
+    let harness = SandboxHarness::new(1);
+    let _controller = harness.controller(alone()).await;
+    let pod = harness.pod("p", "n1", &[]);
     sleep(1.0).await;
-    let (reads, writes) = (stage.faults.clone(), stage.write_faults.clone());
+    let (reads, writes) = (harness.faults.clone(), harness.write_faults.clone());
     let is_mark = |sent: &Sent| sent.method == Method::PATCH;
-    stage.meddler.once(is_mark, move || {
+    harness.meddler.once(is_mark, move || {
         [reads, writes].iter().for_each(|faults| faults.outage(Some(InjectedFault::LostBefore)));
     });
-    stage.taint("n1", &[no_execute("k")]);
+    harness.taint("n1", &[no_execute("k")]);
     sleep(30.0).await;
-    assert_eq!(stage.deleted(&pod), None, "the DELETE has not arrived");
+    assert_eq!(harness.deleted(&pod), None, "the DELETE has not arrived");
     let marked = || {
-        let conditions = stage.server().read(&ResourcePath::object(pods(), "default", "p")).unwrap().value();
+        let conditions =
+            harness.server().read(&ResourcePath::object(pods(), "default", "p")).unwrap().value();
         let conditions = conditions["status"]["conditions"].as_array().cloned().unwrap_or_default();
         conditions.iter().any(|one| one["type"] == "DisruptionTarget")
     };
     assert!(marked(), "the mark has");
-    stage.taint("n1", &[]);
-    stage.outage(None);
+    harness.taint("n1", &[]);
+    harness.outage(None);
     sleep(60.0).await;
     assert!(!marked(), "S9: it stays, unmarked");
-    assert_eq!(stage.deleted(&pod), None);
+    assert_eq!(harness.deleted(&pod), None);
 }

@@ -1,24 +1,25 @@
 //! Tests what an eviction writes and in which order (TE-30, TE-31, TE-32, TE-34, D4, D8, S1, S10, S14).
 
-use crate::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
+use crate::harness::{LATE, SandboxHarness, after, alone, no_execute, pods, sleep};
 use http::Method;
 use serde_json::json;
 use taintward_controller::settings::{ControllerSettings, Marking, WriteMode};
+use testkit::toleration;
 
 /// TE-30, TE-31, TE-32, D4, D8: the pod has the condition before its DELETE. The DELETE names the UID, demands the
 /// version of the mark, and uses the pod's own grace period. The event follows the deletion.
 #[tokio::test(start_paused = true)]
 async fn condition_deletion_event() {
-    let stage = Stage::new(1);
-    let _controller = stage.controller(alone()).await;
-    let pod = stage.pod("p", "n1", &[bears("k", Some(3_600))]);
-    let tainted = stage.taint("n1", &[no_execute("k")]);
+    let harness = SandboxHarness::new(1);
+    let _controller = harness.controller(alone()).await;
+    let pod = harness.pod("p", "n1", &[toleration("k", Some(3_600))]);
+    let tainted = harness.taint("n1", &[no_execute("k")]);
     sleep(3_599.9).await;
-    assert!(stage.writes().is_empty(), "a countdown writes nothing");
+    assert!(harness.writes().is_empty(), "a countdown writes nothing");
     sleep(10.0).await;
-    stage.went(&pod, after(tainted, 3_600.0), LATE);
+    harness.went(&pod, after(tainted, 3_600.0), LATE);
 
-    let writes = stage.writes_on("p");
+    let writes = harness.writes_on("p");
     let steps: Vec<(&Method, u16)> = writes.iter().map(|sent| (&sent.method, sent.code)).collect();
     assert_eq!(steps, [(&Method::PATCH, 200), (&Method::DELETE, 200), (&Method::POST, 201)]);
     let [mark, deletion, event] = &writes[..] else { panic!("{writes:?}") };
@@ -29,7 +30,7 @@ async fn condition_deletion_event() {
     assert_eq!(event.body["regarding"]["uid"], pod.uid.as_str());
     assert_eq!(event.body["reason"], "TaintManagerEviction");
 
-    let commits = stage.commits();
+    let commits = harness.commits();
     let mut own = commits.iter().filter(|one| one.object["metadata"]["uid"] == pod.uid.as_str());
     let marked = own.find(|one| {
         let conditions = one.object["status"]["conditions"].as_array();
@@ -46,19 +47,19 @@ async fn condition_deletion_event() {
 /// With `Marking::Jobs`, only pods of Jobs get the condition; the others are deleted with one request.
 #[tokio::test(start_paused = true)]
 async fn marks_for_jobs() {
-    let stage = Stage::new(1);
-    let _controller = stage.controller(ControllerSettings { marking: Marking::Jobs, ..alone() }).await;
-    let plain = stage.pod("plain", "n1", &[]);
-    let job = stage.pod_with("job", "n1", &[], |pod| {
+    let harness = SandboxHarness::new(1);
+    let _controller = harness.controller(ControllerSettings { marking: Marking::Jobs, ..alone() }).await;
+    let plain = harness.pod("plain", "n1", &[]);
+    let job = harness.pod_with("job", "n1", &[], |pod| {
         pod["metadata"]["ownerReferences"] =
             json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": true}]);
     });
     sleep(1.0).await;
-    let tainted = stage.taint("n1", &[no_execute("k")]);
+    let tainted = harness.taint("n1", &[no_execute("k")]);
     sleep(5.0).await;
     for (pod, marks) in [(&plain, 0), (&job, 1)] {
-        stage.went(pod, tainted, LATE);
-        let writes = stage.writes_on(&pod.name);
+        harness.went(pod, tainted, LATE);
+        let writes = harness.writes_on(&pod.name);
         assert_eq!(writes.iter().filter(|sent| sent.method == Method::PATCH).count(), marks, "{}", pod.name);
     }
 }
@@ -66,15 +67,15 @@ async fn marks_for_jobs() {
 /// S14: a controller in observe mode writes nothing and evicts no pod.
 #[tokio::test(start_paused = true)]
 async fn observing_writes_nothing() {
-    let stage = Stage::new(2);
-    let _controller = stage
+    let harness = SandboxHarness::new(2);
+    let _controller = harness
         .controller(ControllerSettings { mode: WriteMode::Observe, stamp_taints: true, ..alone() })
         .await;
     let all = [("now", None), ("soon", Some(10)), ("late", Some(1_800))]
-        .map(|(name, seconds)| stage.pod(name, "n1", seconds.map(|s| bears("k", Some(s))).as_slice()));
-    stage.taint("n1", &[no_execute("k")]);
+        .map(|(name, seconds)| harness.pod(name, "n1", seconds.map(|s| toleration("k", Some(s))).as_slice()));
+    harness.taint("n1", &[no_execute("k")]);
     sleep(3_600.0).await;
-    all.iter().for_each(|pod| stage.stays(pod));
-    assert!(!stage.sent().is_empty(), "it reads");
-    assert!(stage.writes().is_empty(), "{:?}", stage.writes());
+    all.iter().for_each(|pod| harness.stays(pod));
+    assert!(!harness.sent().is_empty(), "it reads");
+    assert!(harness.writes().is_empty(), "{:?}", harness.writes());
 }

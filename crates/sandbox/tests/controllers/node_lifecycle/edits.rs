@@ -1,15 +1,15 @@
 //! Tests concurrent edits of other taints on the same node (S8, NL-6, P45).
 
 use super::words::{GRACE, UNREACHABLE, both, own};
-use crate::stage::{HAND, Stage, after, no_execute, nodes, sleep};
+use crate::harness::{HAND, SandboxHarness, after, no_execute, nodes, sleep};
 use fakekube::api::{ApiServer, ResourcePath};
 use http::Method;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn taints(stage: &Stage, node: &str) -> Vec<Value> {
-    stage.node(node)["spec"]["taints"].as_array().cloned().unwrap_or_default()
+fn taints(harness: &SandboxHarness, node: &str) -> Vec<Value> {
+    harness.node(node)["spec"]["taints"].as_array().cloned().unwrap_or_default()
 }
 
 /// Prepends a taint, as a user of kubectl might.
@@ -26,69 +26,71 @@ fn put(server: &ApiServer, node: &str, taint: &Value) {
 /// S8: other controllers' taints survive everything that happens to the node, including their order, values and times.
 #[tokio::test(start_paused = true)]
 async fn foreign_taints_stay() {
-    let stage = Stage::lively(4, 1);
+    let harness = SandboxHarness::lively(4, 1);
     let foreign = [
         json!({"key": "mine", "value": "v", "effect": "NoSchedule"}),
         json!({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "PreferNoSchedule"}),
         json!({"key": "node.kubernetes.io/unreachable", "effect": "PreferNoSchedule"}),
         json!({"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}),
     ];
-    stage.taint("n1", &foreign);
-    let _controller = stage.watched(both()).await;
-    let ours = |stage: &Stage| taints(stage, "n1").into_iter().filter(|one| foreign.contains(one)).count();
-    assert_eq!(taints(&stage, "n1"), foreign);
-    stage.silence(&["n1"]);
+    harness.taint("n1", &foreign);
+    let _controller = harness.watched(both()).await;
+    let ours = |harness: &SandboxHarness| {
+        taints(harness, "n1").into_iter().filter(|one| foreign.contains(one)).count()
+    };
+    assert_eq!(taints(&harness, "n1"), foreign);
+    harness.silence(&["n1"]);
     sleep(100.0).await;
-    assert_eq!((ours(&stage), taints(&stage, "n1").len()), (4, 6));
-    assert_eq!(taints(&stage, "n1")[..4], foreign);
-    stage.recover(&["n1"]);
+    assert_eq!((ours(&harness), taints(&harness, "n1").len()), (4, 6));
+    assert_eq!(taints(&harness, "n1")[..4], foreign);
+    harness.recover(&["n1"]);
     sleep(10.0).await;
-    assert_eq!(taints(&stage, "n1"), foreign);
+    assert_eq!(taints(&harness, "n1"), foreign);
 }
 
 /// NL-6: a user's value on a managed key stays as long as the taint has a reason, and is removed with it. A managed
 /// taint that a user adds without reason is removed immediately.
 #[tokio::test(start_paused = true)]
 async fn a_value_on_an_own_key() {
-    let stage = Stage::lively(4, 1);
-    let _controller = stage.watched(both()).await;
+    let harness = SandboxHarness::lively(4, 1);
+    let _controller = harness.watched(both()).await;
     let mut with_value = own("unschedulable:NoSchedule");
     with_value["value"] = json!("for-maintenance");
-    stage.change_node("n1", |node| {
+    harness.change_node("n1", |node| {
         node["spec"]["unschedulable"] = json!(true);
         node["spec"]["taints"] = json!([with_value]);
     });
     sleep(100.0).await;
-    assert_eq!(taints(&stage, "n1"), [with_value.clone()]);
-    stage.change_node("n1", |node| node["spec"]["unschedulable"] = json!(false));
+    assert_eq!(taints(&harness, "n1"), [with_value.clone()]);
+    harness.change_node("n1", |node| node["spec"]["unschedulable"] = json!(false));
     sleep(5.0).await;
-    assert_eq!(taints(&stage, "n1"), Vec::<Value>::new());
+    assert_eq!(taints(&harness, "n1"), Vec::<Value>::new());
     for taint in ["unschedulable:NoSchedule", "not-ready:NoExecute", UNREACHABLE] {
-        let put_on = stage.taint("n2", &[no_execute("mine"), own(taint)]);
+        let put_on = harness.taint("n2", &[no_execute("mine"), own(taint)]);
         sleep(5.0).await;
-        stage.bore("n2", taint, &[put_on, put_on]);
-        assert_eq!(taints(&stage, "n2"), [no_execute("mine")]);
-        stage.taint("n2", &[]);
+        harness.bore("n2", taint, &[put_on, put_on]);
+        assert_eq!(taints(&harness, "n2"), [no_execute("mine")]);
+        harness.taint("n2", &[]);
     }
 }
 
 /// NL-49, the end: a taint that a user removes from a node that is still dead is added again, at the rate.
 #[tokio::test(start_paused = true)]
 async fn removed_by_a_user() {
-    let stage = Stage::lively(4, 1);
-    let _controller = stage.watched(both()).await;
-    stage.silence(&["n1"]);
+    let harness = SandboxHarness::lively(4, 1);
+    let _controller = harness.watched(both()).await;
+    harness.silence(&["n1"]);
     sleep(200.0).await;
-    let dead = after(stage.last_word("n1"), GRACE);
-    let off = stage.taint("n1", &[no_execute("mine")]);
+    let dead = after(harness.last_word("n1"), GRACE);
+    let off = harness.taint("n1", &[no_execute("mine")]);
     sleep(50.0).await;
-    stage.bore("n1", UNREACHABLE, &[dead, off, off]);
-    let again = stage.taint("n1", &[no_execute("mine")]);
+    harness.bore("n1", UNREACHABLE, &[dead, off, off]);
+    let again = harness.taint("n1", &[no_execute("mine")]);
     sleep(1.0).await;
-    let at_once = stage.taint("n1", &[no_execute("mine")]);
+    let at_once = harness.taint("n1", &[no_execute("mine")]);
     sleep(50.0).await;
-    stage.bore("n1", UNREACHABLE, &[dead, off, off, again, again, at_once, after(again, 10.0)]);
-    assert_eq!(taints(&stage, "n1")[0], no_execute("mine"));
+    harness.bore("n1", UNREACHABLE, &[dead, off, off, again, again, at_once, after(again, 10.0)]);
+    assert_eq!(taints(&harness, "n1")[0], no_execute("mine"));
 }
 
 /// S8: another client edits the taints each time between the controller's read and its write, up to a limit. No edit is
@@ -96,13 +98,13 @@ async fn removed_by_a_user() {
 #[tokio::test(start_paused = true)]
 async fn edits_between_read_and_write_are_never_lost() {
     for (times, late) in [(1, 1.0), (3, 5.0), (6, 30.0)] {
-        let stage = Stage::lively(4, 1);
-        let _controller = stage.watched(both()).await;
-        stage.silence(&["n1"]);
+        let harness = SandboxHarness::lively(4, 1);
+        let _controller = harness.watched(both()).await;
+        harness.silence(&["n1"]);
         sleep(20.0).await;
-        let (server, edits) = (stage.server().clone(), Arc::new(AtomicUsize::new(0)));
+        let (server, edits) = (harness.server().clone(), Arc::new(AtomicUsize::new(0)));
         let made = Arc::clone(&edits);
-        stage.meddler.after_each(move |sent| {
+        harness.meddler.after_each(move |sent| {
             let number = made.load(Ordering::Relaxed);
             if sent.method == Method::GET && sent.path == "/api/v1/nodes/n1" && number < times {
                 let key = format!("edit-{}", server.clock().now().as_nanosecond() + number as i128);
@@ -111,43 +113,43 @@ async fn edits_between_read_and_write_are_never_lost() {
             }
         });
         sleep(200.0).await;
-        let dead = after(stage.last_word("n1"), GRACE);
+        let dead = after(harness.last_word("n1"), GRACE);
         assert_eq!(edits.load(Ordering::Relaxed), times);
         let keys: Vec<String> =
-            taints(&stage, "n1").iter().map(|one| one["key"].as_str().unwrap().to_owned()).collect();
+            taints(&harness, "n1").iter().map(|one| one["key"].as_str().unwrap().to_owned()).collect();
         let edited = keys.iter().filter(|key| key.starts_with("edit-")).count();
         assert_eq!(edited, times, "{keys:?}");
-        stage.bore_within("n1", UNREACHABLE, &[dead], late);
-        let conflicts = stage
+        harness.bore_within("n1", UNREACHABLE, &[dead], late);
+        let conflicts = harness
             .writes()
             .iter()
             .filter(|sent| sent.path.starts_with("/api/v1/nodes/n1") && sent.code != 200)
             .count();
         assert!(conflicts > 0, "there were concurrent edits");
         edits.store(0, Ordering::Relaxed);
-        let back = stage.now();
-        stage.recover(&["n1"]);
+        let back = harness.now();
+        harness.recover(&["n1"]);
         sleep(60.0).await;
-        assert!(taints(&stage, "n1").iter().all(|one| one["key"].as_str().unwrap().starts_with("edit-")));
-        assert_eq!(taints(&stage, "n1").len(), 2 * times);
-        stage.bore_within("n1", UNREACHABLE, &[dead, back], 170.0);
-        assert!(stage.turns_of("n1", UNREACHABLE)[1] <= after(back, late), "L7");
+        assert!(taints(&harness, "n1").iter().all(|one| one["key"].as_str().unwrap().starts_with("edit-")));
+        assert_eq!(taints(&harness, "n1").len(), 2 * times);
+        harness.bore_within("n1", UNREACHABLE, &[dead, back], 170.0);
+        assert!(harness.turns_of("n1", UNREACHABLE)[1] <= after(back, late), "L7");
     }
 }
 
 /// D4: the node is replaced under the same name before the controller's write. The new node gets none of it.
 #[tokio::test(start_paused = true)]
 async fn replaced_between_read_and_write() {
-    let stage = Stage::lively(4, 1);
-    let _controller = stage.watched(both()).await;
-    stage.silence(&["n1"]);
+    let harness = SandboxHarness::lively(4, 1);
+    let _controller = harness.watched(both()).await;
+    harness.silence(&["n1"]);
     sleep(20.0).await;
-    let server = stage.server().clone();
-    let mut fresh = stage.node("n1");
+    let server = harness.server().clone();
+    let mut fresh = harness.node("n1");
     fresh["metadata"] = json!({"name": "n1", "labels": fresh["metadata"]["labels"]});
     let is_status_read =
         |sent: &crate::wire::Sent| sent.method == Method::PATCH && sent.path == "/api/v1/nodes/n1/status";
-    stage.meddler.once(is_status_read, move || {
+    harness.meddler.once(is_status_read, move || {
         use fakekube::api::{DeleteOptions, WriteOptions};
         server
             .delete(
@@ -159,7 +161,7 @@ async fn replaced_between_read_and_write() {
         server.create(&ResourcePath::object(nodes(), "", ""), fresh, &WriteOptions::by(HAND)).unwrap();
     });
     sleep(400.0).await;
-    stage.never("n1", UNREACHABLE);
-    assert!(taints(&stage, "n1").is_empty(), "{:?}", taints(&stage, "n1"));
-    stage.only(&[]);
+    harness.never("n1", UNREACHABLE);
+    assert!(taints(&harness, "n1").is_empty(), "{:?}", taints(&harness, "n1"));
+    harness.only(&[]);
 }

@@ -3,9 +3,10 @@
 //! - No live node is tainted, and every dead one is, at most a grace period later.
 
 use super::words::{GRACE, TURN, UNREACHABLE, both};
-use crate::stage::{LATE, Stage, after, bears, sleep};
+use crate::harness::{LATE, SandboxHarness, after, sleep};
 use fakekube::fault::InjectedFault;
 use taintward_core::taint::keys;
+use testkit::toleration;
 
 /// Pauses between retries are 30 s at most, and jittered; a silent stream, or a request without a response, is detected
 /// within 75 s (L4).
@@ -30,37 +31,37 @@ fn recovery(fault: InjectedFault) -> f64 {
 #[tokio::test(start_paused = true)]
 async fn the_server_is_away() {
     for fault in OUTAGES {
-        let stage = Stage::lively(8, 1);
-        let pod = stage.pod("p", "n1", &[bears(keys::UNREACHABLE, Some(1_200))]);
-        let returns = stage.pod("returns", "n2", &[]);
-        let _controller = stage.watched(both()).await;
-        stage.silence(&["n1", "n2"]);
+        let harness = SandboxHarness::lively(8, 1);
+        let pod = harness.pod("p", "n1", &[toleration(keys::UNREACHABLE, Some(1_200))]);
+        let returns = harness.pod("returns", "n2", &[]);
+        let _controller = harness.watched(both()).await;
+        harness.silence(&["n1", "n2"]);
         sleep(100.0).await;
-        let dead = ["n1", "n2"].map(|node| stage.turns_of(node, UNREACHABLE)[0]);
-        stage.outage(Some(fault));
+        let dead = ["n1", "n2"].map(|node| harness.turns_of(node, UNREACHABLE)[0]);
+        harness.outage(Some(fault));
         sleep(100.0).await;
-        stage.recover(&["n2"]);
-        stage.silence(&["n3"]);
+        harness.recover(&["n2"]);
+        harness.silence(&["n3"]);
         sleep(500.0).await;
-        stage.only(&["n1", "n2"]);
-        stage.outage(None);
-        let (back, recovery) = (stage.now(), recovery(fault));
+        harness.only(&["n1", "n2"]);
+        harness.outage(None);
+        let (back, recovery) = (harness.now(), recovery(fault));
         sleep(recovery + GRACE + TURN + 1.0).await;
-        stage.bore("n1", UNREACHABLE, &[dead[0]]);
-        stage.bore_within("n2", UNREACHABLE, &[dead[1], back], recovery + 600.0);
-        let lifted = stage.turns_of("n2", UNREACHABLE)[1];
+        harness.bore("n1", UNREACHABLE, &[dead[0]]);
+        harness.bore_within("n2", UNREACHABLE, &[dead[1], back], recovery + 600.0);
+        let lifted = harness.turns_of("n2", UNREACHABLE)[1];
         assert!(lifted >= back && lifted <= after(back, recovery), "{fault:?}: L7: {lifted}, back at {back}");
-        let [found] = stage.turns_of("n3", UNREACHABLE)[..] else { panic!("{fault:?}: n3 is dead") };
+        let [found] = harness.turns_of("n3", UNREACHABLE)[..] else { panic!("{fault:?}: n3 is dead") };
         assert!(found >= after(back, GRACE), "{fault:?}: S7: {found}, back at {back}");
         assert!(found <= after(back, recovery + GRACE + 1.0), "{fault:?}: {found}, back at {back}");
-        stage.only(&["n1", "n2", "n3"]);
+        harness.only(&["n1", "n2", "n3"]);
         sleep(600.0).await;
         // NL-48: while no heartbeat arrived, its countdown was on hold.
         let held = 600.0 - GRACE / 2.0 - 10.0;
         sleep(500.0).await;
-        stage.went(&pod, after(dead[0], 1_200.0 + held), recovery + 10.0);
-        stage.stays(&returns);
-        stage.only(&["n1", "n2", "n3"]);
+        harness.went(&pod, after(dead[0], 1_200.0 + held), recovery + 10.0);
+        harness.stays(&returns);
+        harness.only(&["n1", "n2", "n3"]);
     }
 }
 
@@ -68,18 +69,18 @@ async fn the_server_is_away() {
 #[tokio::test(start_paused = true)]
 async fn an_outage_alone_taints_no_node() {
     for fault in OUTAGES {
-        let stage = Stage::lively(5, 2);
-        let _controller = stage.watched(both()).await;
+        let harness = SandboxHarness::lively(5, 2);
+        let _controller = harness.watched(both()).await;
         for length in [5.0, 13.0, 26.0, 49.0, 51.0, 76.0, 600.0] {
-            let before: Vec<usize> = stage.names().iter().map(|node| stage.writes_to(node)).collect();
-            stage.outage(Some(fault));
+            let before: Vec<usize> = harness.names().iter().map(|node| harness.writes_to(node)).collect();
+            harness.outage(Some(fault));
             sleep(length).await;
-            stage.outage(None);
+            harness.outage(None);
             sleep(recovery(fault) + 2.0 * GRACE).await;
-            let after: Vec<usize> = stage.names().iter().map(|node| stage.writes_to(node)).collect();
+            let after: Vec<usize> = harness.names().iter().map(|node| harness.writes_to(node)).collect();
             assert_eq!(before, after, "{fault:?} for {length} s");
         }
-        stage.only(&[]);
+        harness.only(&[]);
     }
 }
 
@@ -88,32 +89,32 @@ async fn an_outage_alone_taints_no_node() {
 #[tokio::test(start_paused = true)]
 async fn only_the_lease_stream_is_away() {
     for fault in OUTAGES {
-        let stage = Stage::lively(6, 1);
-        let _controller = stage.watched(both()).await;
-        stage.heartbeat_faults.outage(Some(fault));
+        let harness = SandboxHarness::lively(6, 1);
+        let _controller = harness.watched(both()).await;
+        harness.heartbeat_faults.outage(Some(fault));
         sleep(200.0).await;
-        stage.silence(&["n1"]);
+        harness.silence(&["n1"]);
         sleep(400.0).await;
-        stage.only(&["n1"]);
+        harness.only(&["n1"]);
         for node in ["n2", "n3", "n4", "n5", "n6"] {
             assert!(
-                stage.message(node, "Ready").is_empty(),
+                harness.message(node, "Ready").is_empty(),
                 "{fault:?}: {node} {:?}",
-                stage.message(node, "Ready")
+                harness.message(node, "Ready")
             );
         }
-        stage.heartbeat_faults.outage(None);
-        let back = stage.now();
+        harness.heartbeat_faults.outage(None);
+        let back = harness.now();
         sleep(recovery(fault) + GRACE + TURN + 1.0).await;
-        let [found] = stage.turns_of("n1", UNREACHABLE)[..] else { panic!("{fault:?}: n1 is dead") };
-        assert!(found >= after(stage.last_word("n1"), GRACE), "{fault:?}: {found}");
+        let [found] = harness.turns_of("n1", UNREACHABLE)[..] else { panic!("{fault:?}: n1 is dead") };
+        assert!(found >= after(harness.last_word("n1"), GRACE), "{fault:?}: {found}");
         assert!(found <= after(back, recovery(fault) + GRACE + 1.0), "{fault:?}: {found}, back at {back}");
-        stage.only(&["n1"]);
+        harness.only(&["n1"]);
         for node in ["n2", "n3", "n4", "n5", "n6"] {
             assert!(
-                stage.message(node, "Ready").is_empty(),
+                harness.message(node, "Ready").is_empty(),
                 "{fault:?}: {node} {:?}",
-                stage.message(node, "Ready")
+                harness.message(node, "Ready")
             );
         }
     }
@@ -127,32 +128,32 @@ async fn only_writes_are_refused() {
         .into_iter()
         .chain(OUTAGES)
     {
-        let stage = Stage::lively(8, 1);
-        let _controller = stage.watched(both()).await;
-        stage.write_faults.outage(Some(fault));
-        stage.silence(&["n1", "n2", "n3"]);
-        stage.change_node("n4", |node| node["spec"]["unschedulable"] = true.into());
-        let cordoned = stage.now();
+        let harness = SandboxHarness::lively(8, 1);
+        let _controller = harness.watched(both()).await;
+        harness.write_faults.outage(Some(fault));
+        harness.silence(&["n1", "n2", "n3"]);
+        harness.change_node("n4", |node| node["spec"]["unschedulable"] = true.into());
+        let cordoned = harness.now();
         sleep(300.0).await;
-        stage.recover(&["n2"]);
+        harness.recover(&["n2"]);
         sleep(300.0).await;
-        let back = stage.now();
-        stage.write_faults.outage(None);
+        let back = harness.now();
+        harness.write_faults.outage(None);
         sleep(RECOVERY_MAX + 3.0 * TURN).await;
         let late = if fault == InjectedFault::LostAfter { 600.0 + RECOVERY_MAX } else { RECOVERY_MAX };
         let begin = |moment| if fault == InjectedFault::LostAfter { moment } else { back };
-        let dead = after(stage.last_word("n1"), GRACE);
-        stage.bore_within("n1", "unreachable:NoSchedule", &[begin(dead)], late);
-        stage.bore_within("n4", "unschedulable:NoSchedule", &[begin(cordoned)], late);
+        let dead = after(harness.last_word("n1"), GRACE);
+        harness.bore_within("n1", "unreachable:NoSchedule", &[begin(dead)], late);
+        harness.bore_within("n4", "unschedulable:NoSchedule", &[begin(cordoned)], late);
         for node in ["n1", "n3"] {
-            let turns = stage.turns_of(node, UNREACHABLE);
+            let turns = harness.turns_of(node, UNREACHABLE);
             assert!(turns.len() == 1 && turns[0] >= begin(dead), "{fault:?}: {node} {turns:?}");
         }
-        let [one, other] = ["n1", "n3"].map(|node| stage.turns_of(node, UNREACHABLE)[0]);
+        let [one, other] = ["n1", "n3"].map(|node| harness.turns_of(node, UNREACHABLE)[0]);
         let apart = one.duration_since(other).as_secs_f64().abs();
         assert!(apart >= TURN - LATE, "S6, {fault:?}: {one} {other}");
-        let n2 = stage.turns_of("n2", UNREACHABLE);
+        let n2 = harness.turns_of("n2", UNREACHABLE);
         assert!(n2.is_empty() || fault == InjectedFault::LostAfter && n2.len() == 2, "{fault:?}: {n2:?}");
-        stage.only(&["n1", "n2", "n3"]);
+        harness.only(&["n1", "n2", "n3"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Tests thousands of nodes that disappear at the same time (S6, S7, L10); ten thousand with `CI=true`.
 
 use super::words::{GRACE, UNREACHABLE, beat, both};
-use crate::stage::{LATE, Stage, after, nodes, sleep};
+use crate::harness::{LATE, SandboxHarness, after, nodes, sleep};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -14,11 +14,11 @@ const STAY: usize = 10;
 const REQUESTS_MAX: usize = 12;
 
 /// When nodes' NoExecute taints were added and removed: one pass over the log for all of them.
-fn turns(stage: &Stage) -> Vec<(Timestamp, bool)> {
+fn turns(harness: &SandboxHarness) -> Vec<(Timestamp, bool)> {
     let key = UNREACHABLE.split(':').next().unwrap();
     let mut had: BTreeMap<String, bool> = BTreeMap::new();
     let mut turns = Vec::new();
-    for commit in stage.commits_of(|one| one.number == nodes()) {
+    for commit in harness.commits_of(|one| one.number == nodes()) {
         let taints = commit.object["spec"]["taints"].as_array();
         let is_one = |taint: &&serde_json::Value| {
             taint["effect"] == "NoExecute" && taint["key"].as_str().is_some_and(|text| text.ends_with(key))
@@ -39,17 +39,17 @@ fn turns(stage: &Stage) -> Vec<(Timestamp, bool)> {
 async fn a_cluster_vanishes() {
     let began = Instant::now();
     let count = if std::env::var("CI").as_deref() == Ok("true") { 10_000 } else { 1_000 };
-    let stage = Stage::still(count, 1);
+    let harness = SandboxHarness::still(count, 1);
     let name = |number: usize| format!("n{number}");
-    (1..=count).for_each(|number| beat(stage.server(), &name(number)));
-    let hearts: Vec<_> = (1..=STAY).map(|number| stage.heart(&name(number))).collect();
-    let dead = after(stage.now(), GRACE);
-    let _controller = stage.controller(both()).await;
+    (1..=count).for_each(|number| beat(harness.server(), &name(number)));
+    let hearts: Vec<_> = (1..=STAY).map(|number| harness.heart(&name(number))).collect();
+    let dead = after(harness.now(), GRACE);
+    let _controller = harness.controller(both()).await;
     sleep(260.0).await;
     let kept_off =
-        (1..=count).filter(|number| stage.node(&name(*number))["spec"]["taints"].is_array()).count();
+        (1..=count).filter(|number| harness.node(&name(*number))["spec"]["taints"].is_array()).count();
     assert_eq!(kept_off, count - STAY);
-    let came: Vec<Timestamp> = turns(&stage).into_iter().map(|(at, _)| at).collect();
+    let came: Vec<Timestamp> = turns(&harness).into_iter().map(|(at, _)| at).collect();
     assert!((1..=3).contains(&came.len()), "{came:?}");
     assert!(
         came[0] >= dead && came.windows(2).all(|pair| pair[1] >= after(pair[0], 100.0 - LATE)),
@@ -57,9 +57,9 @@ async fn a_cluster_vanishes() {
     );
     drop(hearts);
     sleep(200.0).await;
-    let (came, went): (Vec<_>, Vec<_>) = turns(&stage).into_iter().partition(|(_, has)| *has);
+    let (came, went): (Vec<_>, Vec<_>) = turns(&harness).into_iter().partition(|(_, has)| *has);
     assert!(came.len() <= 4 && came.len() == went.len(), "NL-27: everything is down: {came:?} {went:?}");
-    let requests = stage.sent().len();
+    let requests = harness.sent().len();
     println!("{count} nodes: {requests} requests, {:.1} s", began.elapsed().as_secs_f64());
     assert!(requests < REQUESTS_MAX * count, "{requests} requests");
 }

@@ -1,56 +1,57 @@
 //! Tests one silent node second by second (NL-12, NL-16 to NL-19, NL-46, NL-49).
 
 use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, flagged};
-use crate::stage::{LATE, Stage, after, bears, no_execute, sleep};
+use crate::harness::{LATE, SandboxHarness, after, no_execute, sleep};
 use http::Method;
 use serde_json::json;
 use taintward_controller::settings::{ControllerSettings, WriteMode};
 use taintward_core::node_lifecycle::NodeLifecycleFlags;
 use taintward_core::taint::keys;
+use testkit::toleration;
 
 /// NL-46 to the second: conditions, taints and pods of a node that dies; no other node changes.
 #[tokio::test(start_paused = true)]
 async fn a_node_dies() {
-    let stage = Stage::lively(3, 1);
-    let usual = stage.pod("usual", "n1", &[]);
-    let short = stage.pod("short", "n1", &[bears(keys::UNREACHABLE, Some(10))]);
-    let forever = stage.pod("forever", "n1", &[bears(keys::UNREACHABLE, None)]);
-    let elsewhere = stage.pod("elsewhere", "n2", &[]);
-    let _controller = stage.watched(both()).await;
-    assert!(stage.is_ready(&usual));
-    stage.silence(&["n1"]);
+    let harness = SandboxHarness::lively(3, 1);
+    let usual = harness.pod("usual", "n1", &[]);
+    let short = harness.pod("short", "n1", &[toleration(keys::UNREACHABLE, Some(10))]);
+    let forever = harness.pod("forever", "n1", &[toleration(keys::UNREACHABLE, None)]);
+    let elsewhere = harness.pod("elsewhere", "n2", &[]);
+    let _controller = harness.watched(both()).await;
+    assert!(harness.is_ready(&usual));
+    harness.silence(&["n1"]);
     sleep(500.0).await;
 
-    let dead = after(stage.last_word("n1"), GRACE);
+    let dead = after(harness.last_word("n1"), GRACE);
     for kind in ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"] {
-        let message = stage.message("n1", kind);
+        let message = harness.message("n1", kind);
         let [(at, status)] = &message[..] else { panic!("{kind}: {message:?}") };
         assert!(status == "Unknown" && *at >= dead && *at <= after(dead, LATE), "{kind} at {at}, not {dead}");
     }
-    stage.bore("n1", "unreachable:NoSchedule", &[dead]);
-    stage.bore("n1", UNREACHABLE, &[dead]);
-    stage.never("n1", NOT_READY);
-    stage.only(&["n1"]);
-    stage.went(&short, after(dead, 10.0), LATE);
-    stage.went(&usual, after(dead, 300.0), LATE);
-    stage.stays(&forever);
-    stage.stays(&elsewhere);
-    assert!(!stage.is_ready(&forever) && stage.is_ready(&elsewhere), "NL-17");
-    let added = &stage.node("n1")["spec"]["taints"][1]["timeAdded"];
-    assert_eq!(added.as_str().unwrap(), format!("{:.0}", stage.turns_of("n1", UNREACHABLE)[0]));
+    harness.bore("n1", "unreachable:NoSchedule", &[dead]);
+    harness.bore("n1", UNREACHABLE, &[dead]);
+    harness.never("n1", NOT_READY);
+    harness.only(&["n1"]);
+    harness.went(&short, after(dead, 10.0), LATE);
+    harness.went(&usual, after(dead, 300.0), LATE);
+    harness.stays(&forever);
+    harness.stays(&elsewhere);
+    assert!(!harness.is_ready(&forever) && harness.is_ready(&elsewhere), "NL-17");
+    let added = &harness.node("n1")["spec"]["taints"][1]["timeAdded"];
+    assert_eq!(added.as_str().unwrap(), format!("{:.0}", harness.turns_of("n1", UNREACHABLE)[0]));
 }
 
 /// NL-12, NL-17, NL-19: the messages about it, in upstream's words; each once, and none about other nodes.
 #[tokio::test(start_paused = true)]
 async fn events_and_conditions_of_it() {
-    let stage = Stage::lively(2, 1);
-    let pod = stage.pod("p", "n1", &[]);
-    let _controller = stage.watched(both()).await;
-    stage.silence(&["n1"]);
+    let harness = SandboxHarness::lively(2, 1);
+    let pod = harness.pod("p", "n1", &[]);
+    let _controller = harness.watched(both()).await;
+    harness.silence(&["n1"]);
     sleep(200.0).await;
-    stage.delete_node("n1");
+    harness.delete_node("n1");
     sleep(5.0).await;
-    let reported = stage.reported_about("n1");
+    let reported = harness.reported_about("n1");
     let reported: Vec<[&str; 3]> =
         reported.iter().map(|(reason, note, kind)| [&reason[..], note, kind]).collect();
     assert_eq!(
@@ -61,14 +62,14 @@ async fn events_and_conditions_of_it() {
             ["RemovingNode", "Node n1 event: Removing Node n1 from Controller", "Normal"],
         ]
     );
-    let reported = stage.reported_about("p");
+    let reported = harness.reported_about("p");
     let reported: Vec<[&str; 3]> =
         reported.iter().map(|(reason, note, kind)| [&reason[..], note, kind]).collect();
     assert_eq!(reported[0], ["NodeNotReady", "Node is not ready", "Warning"]);
     assert!(reported[1..].iter().all(|[reason, ..]| *reason == "TaintManagerEviction"), "{reported:?}");
-    assert_eq!(stage.reported_about("n2").len(), 1, "n2 was registered");
-    stage.stays(&pod);
-    let life = stage.life_of("n1");
+    assert_eq!(harness.reported_about("n2").len(), 1, "n2 was registered");
+    harness.stays(&pod);
+    let life = harness.life_of("n1");
     let declared = life.iter().find(|one| one.object["status"]["conditions"].to_string().contains("Unknown"));
     let conditions = declared.unwrap().object["status"]["conditions"].clone();
     let ready = conditions.as_array().unwrap().iter().find(|one| one["type"] == "Ready").unwrap();
@@ -80,112 +81,116 @@ async fn events_and_conditions_of_it() {
 /// NL-11: a heartbeat a moment before the end of the grace period starts a full new one.
 #[tokio::test(start_paused = true)]
 async fn a_heartbeat_in_time() {
-    let stage = Stage::still(2, 1);
-    let _other = stage.heart("n2");
-    let heart = stage.heart("n1");
-    let _controller = stage.watched(both()).await;
+    let harness = SandboxHarness::still(2, 1);
+    let _other = harness.heart("n2");
+    let heart = harness.heart("n1");
+    let _controller = harness.watched(both()).await;
     drop(heart);
     for _ in 0..10 {
-        beat(stage.server(), "n1");
+        beat(harness.server(), "n1");
         sleep(GRACE - 0.1).await;
     }
-    beat(stage.server(), "n1");
-    let last = stage.now();
+    beat(harness.server(), "n1");
+    let last = harness.now();
     sleep(GRACE).await;
-    stage.never("n1", "unreachable:NoSchedule");
+    harness.never("n1", "unreachable:NoSchedule");
     sleep(100.0).await;
-    stage.bore("n1", UNREACHABLE, &[after(last, GRACE)]);
-    assert_eq!(stage.message("n1", "Ready").len(), 1);
+    harness.bore("n1", UNREACHABLE, &[after(last, GRACE)]);
+    assert_eq!(harness.message("n1", "Ready").len(), 1);
 }
 
 /// NL-10, NL-15, NL-49: the node comes back while its pods count down. All taints are removed immediately, in one
 /// write; its pods stay, and its kubelet sets them ready again.
 #[tokio::test(start_paused = true)]
 async fn back_in_time() {
-    let stage = Stage::lively(3, 1);
-    let usual = stage.pod("usual", "n1", &[]);
-    let _controller = stage.watched(both()).await;
-    stage.silence(&["n1"]);
+    let harness = SandboxHarness::lively(3, 1);
+    let usual = harness.pod("usual", "n1", &[]);
+    let _controller = harness.watched(both()).await;
+    harness.silence(&["n1"]);
     sleep(340.0).await;
-    let dead = after(stage.last_word("n1"), GRACE);
-    stage.bore("n1", UNREACHABLE, &[dead]);
-    assert!(!stage.is_ready(&usual));
-    let (back, writes) = (stage.now(), stage.writes_to("n1"));
-    stage.recover(&["n1"]);
+    let dead = after(harness.last_word("n1"), GRACE);
+    harness.bore("n1", UNREACHABLE, &[dead]);
+    assert!(!harness.is_ready(&usual));
+    let (back, writes) = (harness.now(), harness.writes_to("n1"));
+    harness.recover(&["n1"]);
     sleep(600.0).await;
-    stage.bore("n1", UNREACHABLE, &[dead, back]);
-    stage.bore("n1", "unreachable:NoSchedule", &[dead, back]);
+    harness.bore("n1", UNREACHABLE, &[dead, back]);
+    harness.bore("n1", "unreachable:NoSchedule", &[dead, back]);
     assert_eq!(
-        stage.turns_of("n1", UNREACHABLE),
-        stage.turns_of("n1", "unreachable:NoSchedule"),
+        harness.turns_of("n1", UNREACHABLE),
+        harness.turns_of("n1", "unreachable:NoSchedule"),
         "one write"
     );
-    assert_eq!(stage.writes_to("n1"), writes + 1);
-    stage.stays(&usual);
-    assert!(stage.is_ready(&usual));
+    assert_eq!(harness.writes_to("n1"), writes + 1);
+    harness.stays(&usual);
+    assert!(harness.is_ready(&usual));
 }
 
 /// NL-49: with separate removal, the controller writes twice, and removes the NoSchedule taint first.
 #[tokio::test(start_paused = true)]
 async fn back_in_two_writes() {
-    let stage = Stage::lively(3, 1);
+    let harness = SandboxHarness::lively(3, 1);
     let apart = NodeLifecycleFlags { lift_together: false, ..NodeLifecycleFlags::default() };
-    let _controller = stage.watched(flagged(apart)).await;
-    stage.silence(&["n1"]);
+    let _controller = harness.watched(flagged(apart)).await;
+    harness.silence(&["n1"]);
     sleep(100.0).await;
-    let (back, writes) = (stage.now(), stage.writes_to("n1"));
-    stage.recover(&["n1"]);
+    let (back, writes) = (harness.now(), harness.writes_to("n1"));
+    harness.recover(&["n1"]);
     sleep(60.0).await;
     let [no_schedule, no_execute] =
-        ["unreachable:NoSchedule", UNREACHABLE].map(|taint| stage.turns_of("n1", taint)[1]);
+        ["unreachable:NoSchedule", UNREACHABLE].map(|taint| harness.turns_of("n1", taint)[1]);
     assert!(back <= no_schedule && no_schedule <= no_execute && no_execute <= after(back, 5.0 + LATE));
-    assert_eq!(stage.writes_to("n1"), writes + 2);
+    assert_eq!(harness.writes_to("n1"), writes + 2);
 }
 
 /// NL-16: the node reports not ready itself, without silence. When it falls silent after that, one taint replaces the
 /// other in one write, and the pods' countdown continues from its own start.
 #[tokio::test(start_paused = true)]
 async fn it_says_so_itself_and_then_nothing() {
-    let stage = Stage::still(3, 1);
-    let _others = ["n2", "n3"].map(|node| stage.heart(node));
-    let heart = stage.heart("n1");
-    let _controller = stage.watched(both()).await;
-    stage.posts("n1", "Ready", "False");
-    let message = stage.now();
+    let harness = SandboxHarness::still(3, 1);
+    let _others = ["n2", "n3"].map(|node| harness.heart(node));
+    let heart = harness.heart("n1");
+    let _controller = harness.watched(both()).await;
+    harness.posts("n1", "Ready", "False");
+    let message = harness.now();
     sleep(100.0).await;
-    stage.bore("n1", NOT_READY, &[message]);
-    stage.bore("n1", "not-ready:NoSchedule", &[after(message, -WATCHED_AND), message]);
-    stage.never("n1", UNREACHABLE);
+    harness.bore("n1", NOT_READY, &[message]);
+    harness.bore("n1", "not-ready:NoSchedule", &[after(message, -WATCHED_AND), message]);
+    harness.never("n1", UNREACHABLE);
     drop(heart);
     sleep(100.0).await;
-    let dead = after(stage.last_word("n1"), GRACE);
-    stage.bore("n1", NOT_READY, &[message, dead]);
-    stage.bore("n1", UNREACHABLE, &[dead]);
-    assert_eq!(stage.turns_of("n1", NOT_READY)[1], stage.turns_of("n1", UNREACHABLE)[0], "NL-45: one write");
-    let _again = stage.heart("n1");
-    stage.posts("n1", "Ready", "False");
-    let swapped = stage.now();
+    let dead = after(harness.last_word("n1"), GRACE);
+    harness.bore("n1", NOT_READY, &[message, dead]);
+    harness.bore("n1", UNREACHABLE, &[dead]);
+    assert_eq!(
+        harness.turns_of("n1", NOT_READY)[1],
+        harness.turns_of("n1", UNREACHABLE)[0],
+        "NL-45: one write"
+    );
+    let _again = harness.heart("n1");
+    harness.posts("n1", "Ready", "False");
+    let swapped = harness.now();
     sleep(20.0).await;
-    stage.bore("n1", UNREACHABLE, &[dead, swapped]);
-    stage.bore("n1", NOT_READY, &[message, dead, swapped]);
-    stage.posts("n1", "Ready", "True");
-    let well = stage.now();
+    harness.bore("n1", UNREACHABLE, &[dead, swapped]);
+    harness.bore("n1", NOT_READY, &[message, dead, swapped]);
+    harness.posts("n1", "Ready", "True");
+    let well = harness.now();
     sleep(20.0).await;
-    stage.bore("n1", NOT_READY, &[message, dead, swapped, well]);
-    stage.only(&["n1"]);
-    assert!(stage.node("n1")["spec"]["taints"].is_null(), "{}", stage.node("n1")["spec"]["taints"]);
+    harness.bore("n1", NOT_READY, &[message, dead, swapped, well]);
+    harness.only(&["n1"]);
+    assert!(harness.node("n1")["spec"]["taints"].is_null(), "{}", harness.node("n1")["spec"]["taints"]);
 }
 
-/// The nodes of the still stage are ready from the beginning; the taint of new nodes is removed at the controller's
+/// The nodes of the still harness are ready from the beginning; the taint of new nodes is removed at the controller's
 /// first check.
 const WATCHED_AND: f64 = 61.0;
 
 /// NL-5, NL-6, NL-9: pressure, the network and cordons, which evict no pod.
 #[tokio::test(start_paused = true)]
 async fn pressure_and_cordons() {
-    let stage = Stage::still(2, 1);
-    let _hearts = ["n1", "n2"].map(|node| stage.heart(node));
-    let _controller = stage.watched(both()).await;
+    let harness = SandboxHarness::still(2, 1);
+    let _hearts = ["n1", "n2"].map(|node| harness.heart(node));
+    let _controller = harness.watched(both()).await;
     let mut moments = Vec::new();
     let kinds = [
         ("MemoryPressure", "memory-pressure"),
@@ -194,71 +199,71 @@ async fn pressure_and_cordons() {
         ("NetworkUnavailable", "network-unavailable"),
     ];
     for (kind, _) in kinds {
-        let on = stage.now();
-        stage.posts("n1", kind, "True");
+        let on = harness.now();
+        harness.posts("n1", kind, "True");
         sleep(30.0).await;
-        let off = stage.now();
-        stage.posts("n1", kind, if kind == "PIDPressure" { "Unknown" } else { "False" });
+        let off = harness.now();
+        harness.posts("n1", kind, if kind == "PIDPressure" { "Unknown" } else { "False" });
         sleep(30.0).await;
         moments.push([on, off]);
     }
     for ((_, taint), turns) in kinds.iter().zip(&moments) {
-        stage.bore("n1", &format!("{taint}:NoSchedule"), turns);
+        harness.bore("n1", &format!("{taint}:NoSchedule"), turns);
     }
-    let cordoned = stage.now();
-    stage.change_node("n1", |node| node["spec"]["unschedulable"] = json!(true));
+    let cordoned = harness.now();
+    harness.change_node("n1", |node| node["spec"]["unschedulable"] = json!(true));
     sleep(30.0).await;
-    let uncordoned = stage.now();
-    stage.change_node("n1", |node| node["spec"]["unschedulable"] = json!(false));
+    let uncordoned = harness.now();
+    harness.change_node("n1", |node| node["spec"]["unschedulable"] = json!(false));
     sleep(30.0).await;
-    stage.bore("n1", "unschedulable:NoSchedule", &[cordoned, uncordoned]);
-    stage.only(&[]);
+    harness.bore("n1", "unschedulable:NoSchedule", &[cordoned, uncordoned]);
+    harness.only(&[]);
 }
 
 /// NL-8: the deprecated labels follow the current ones.
 #[tokio::test(start_paused = true)]
 async fn labels_of_old() {
-    let stage = Stage::still(2, 1);
-    let _hearts = ["n1", "n2"].map(|node| stage.heart(node));
-    let _controller = stage.controller(both()).await;
-    let labels = |node: &str| stage.node(node)["metadata"]["labels"].clone();
+    let harness = SandboxHarness::still(2, 1);
+    let _hearts = ["n1", "n2"].map(|node| harness.heart(node));
+    let _controller = harness.controller(both()).await;
+    let labels = |node: &str| harness.node(node)["metadata"]["labels"].clone();
     assert_eq!(labels("n1")["beta.kubernetes.io/os"], "linux");
     assert_eq!(labels("n1")["beta.kubernetes.io/arch"], "amd64");
-    stage.change_node("n1", |node| {
+    harness.change_node("n1", |node| {
         node["metadata"]["labels"]["beta.kubernetes.io/arch"] = json!("wrong");
         node["metadata"]["labels"]["kubernetes.io/os"] = json!("windows");
     });
     sleep(1.0).await;
     assert_eq!(labels("n1")["beta.kubernetes.io/os"], "windows");
     assert_eq!(labels("n1")["beta.kubernetes.io/arch"], "amd64");
-    assert_eq!(stage.writes_to("n2"), 2, "its labels, and the taint of new nodes");
+    assert_eq!(harness.writes_to("n2"), 2, "its labels, and the taint of new nodes");
 }
 
 /// S14: a controller in observe mode writes nothing, whatever happens to nodes.
 #[tokio::test(start_paused = true)]
 async fn observing_writes_nothing() {
-    let stage = Stage::lively(3, 1);
-    let pod = stage.pod("p", "n1", &[]);
-    let _controller = stage.watched(ControllerSettings { mode: WriteMode::Observe, ..both() }).await;
-    stage.silence(&["n1"]);
-    stage.change_node("n2", |node| node["spec"]["unschedulable"] = json!(true));
+    let harness = SandboxHarness::lively(3, 1);
+    let pod = harness.pod("p", "n1", &[]);
+    let _controller = harness.watched(ControllerSettings { mode: WriteMode::Observe, ..both() }).await;
+    harness.silence(&["n1"]);
+    harness.change_node("n2", |node| node["spec"]["unschedulable"] = json!(true));
     sleep(1_000.0).await;
-    assert!(!stage.sent().is_empty(), "it reads");
-    assert!(stage.writes().is_empty(), "{:?}", stage.writes());
-    stage.only(&[]);
-    stage.stays(&pod);
+    assert!(!harness.sent().is_empty(), "it reads");
+    assert!(harness.writes().is_empty(), "{:?}", harness.writes());
+    harness.only(&[]);
+    harness.stays(&pod);
 }
 
 /// A cluster without events causes no writes: an hour of renewals, and only reads.
 #[tokio::test(start_paused = true)]
 async fn an_hour_in_peace_writes_nothing() {
-    let stage = Stage::lively(5, 2);
-    let _controller = stage.watched(both()).await;
-    stage.taint("n1", &[no_execute("mine")]);
+    let harness = SandboxHarness::lively(5, 2);
+    let _controller = harness.watched(both()).await;
+    harness.taint("n1", &[no_execute("mine")]);
     sleep(10.0).await;
-    let before = stage.writes().len();
+    let before = harness.writes().len();
     sleep(3_600.0).await;
-    let after = stage.writes();
+    let after = harness.writes();
     assert!(after.len() == before, "{:?}", &after[before..]);
     assert!(after.iter().all(|sent| sent.method != Method::DELETE));
 }

@@ -1,6 +1,8 @@
 //! Arranges nodes for the scenarios and asserts which taints they had when.
 
-use crate::stage::{Commit, Controller, HAND, LATE, Stage, Subject, after, alone, nodes, pods, sleep};
+use crate::harness::{
+    Commit, Controller, HAND, LATE, SandboxHarness, Subject, after, alone, nodes, pods, sleep,
+};
 use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
 use fakekube::resource::{ResourceId, Subresource, known};
 use jiff::Timestamp;
@@ -94,7 +96,7 @@ fn world(nodes: usize, zones: usize, roles: Vec<Component>) -> world::WorldSetti
     world::WorldSettings { nodes, zones, roles, ..world::WorldSettings::default() }
 }
 
-impl Stage {
+impl SandboxHarness {
     /// A cluster with kubelets.
     pub(crate) fn lively(nodes: usize, zones: usize) -> Self {
         Self::of(world(nodes, zones, vec![Component::Namespaces, Component::Kubelets]))
@@ -102,11 +104,11 @@ impl Stage {
 
     /// A cluster whose nodes are ready, and report only what the scenario writes for them.
     pub(crate) fn still(nodes: usize, zones: usize) -> Self {
-        let stage = Self::of(world(nodes, zones, vec![Component::Namespaces]));
+        let harness = Self::of(world(nodes, zones, vec![Component::Namespaces]));
         for node in 1..=nodes {
-            stage.posts(&format!("n{node}"), "Ready", "True");
+            harness.posts(&format!("n{node}"), "Ready", "True");
         }
-        stage
+        harness
     }
 
     /// Starts one controller, or two, and waits until it has observed for long enough.

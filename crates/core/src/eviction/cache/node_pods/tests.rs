@@ -3,30 +3,14 @@
 use super::*;
 use crate::eviction::CountdownCounts;
 use crate::eviction::cache::TolerationInterner;
-use crate::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
-use crate::identity::{NodeName, PodId, PodName};
 use crate::taint_start::{BindingSource, PodBinding};
+use crate::testkit::pod;
 use alloc::format;
 use proptest::prelude::*;
 
-fn pod(at: u8) -> Box<PodEntry> {
-    let fact = PodFact {
-        id: PodId::new(Uid::new(&format!("{at:03}")), PodName::new("d", "p")),
-        node: NodeName::new("n"),
-        version: None,
-        generation: 0,
-        tolerations: Vec::new(),
-        priority: 0,
-        node_critical: false,
-        owner: PodOwnerKind::Other,
-        life_phase: PodLifePhase::Live,
-        mirror: false,
-        marked: false,
-        marked_by_another: false,
-        arrival: BindingTimes::default(),
-    };
+fn pod_entry(at: u8) -> Box<PodEntry> {
     let arrival = PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive };
-    Box::new(PodEntry::new(fact, arrival, &mut TolerationInterner::default()))
+    Box::new(PodEntry::new(pod(&format!("{at:03}")), arrival, &mut TolerationInterner::default()))
 }
 
 proptest! {
@@ -38,7 +22,7 @@ proptest! {
         ties in any::<bool>(),
     ) {
         let (mut deadlines, mut counts) = (NodeDeadlines::default(), CountdownCounts::default());
-        let mut pods: Vec<_> = (0u8..60).map(pod).collect();
+        let mut pods: Vec<_> = (0u8..60).map(pod_entry).collect();
         let mut now = 0;
         for (at, deadline, requested) in steps {
             let pod = &mut pods[usize::from(at)];

@@ -1,27 +1,14 @@
 //! Tests which facts about a node change its stored state.
 
 use super::*;
-use crate::identity::NodeName;
+use crate::testkit::{node, taint};
 use alloc::vec;
 
 const NOW: Now = Now::exact(Mono::from_secs(1000), Wall::from_secs(1_800_000_000));
 
 fn fact(uid: &str, version: u64, taints: &[&str]) -> NodeFact {
-    let taint = |key: &&str| Taint {
-        key: (*key).into(),
-        value: "".into(),
-        effect: TaintEffect::NoExecute,
-        time_added: None,
-    };
-    NodeFact {
-        name: NodeName::new("n"),
-        uid: Uid::new(uid),
-        version: Some(ResourceVersion(version)),
-        created: None,
-        taints: taints.iter().map(taint).collect(),
-        taints_changed: None,
-        ready_out_of_service: false,
-    }
+    let node = node("n1").tainted(taints.iter().map(|key| taint(key))).at_version(version);
+    NodeFact { uid: Uid::new(uid), ..node }
 }
 
 /// Returns whether the node was replaced, and whether its pods have to be judged again; `None`: the fact is outdated.

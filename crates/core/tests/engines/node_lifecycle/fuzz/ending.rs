@@ -1,7 +1,7 @@
 //! Ends a history fairly with an exact API server, and panics if a node, a pod or a zone is not as it should be.
 
 use super::{EPOCH, History, NODES, STREAMS, clock, name, number, taint};
-use crate::node_lifecycle::world::{SECOND, zone};
+use crate::node_lifecycle::harness::{SECOND, zone};
 use crate::node_lifecycle::{list_aborted, list_completed, list_started};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, LiveRead};
@@ -107,7 +107,7 @@ impl Truth {
             NodeLifecycleEffect::PatchTaints { node, version, add, remove, .. } => {
                 self.write(node, version, history, |fact| {
                     fact.taints.retain(|taint| !ManagedTaint::of(taint).is_some_and(|own| remove.has(own)));
-                    fact.taints.extend(add.iter().map(taint));
+                    fact.taints.extend(add.iter().map(|own| taint(&own.to_string())));
                 })
             }
             NodeLifecycleEffect::SetConditionsUnknown { node, version, conditions, .. } => {
