@@ -8,12 +8,12 @@ use super::measure::Measure;
 
 /// The name of each measure and its largest allowed value.
 pub(crate) const RECORDED: [(&str, f64); 13] = [
-    ("production lines without fakekube", 105_000.0),
+    ("production lines without fakekube", 104_000.0),
     ("production lines of fakekube", 17_000.0),
     ("test programs", 25.0),
     ("types that share their name, %", 2.0),
     ("type names declared twice in a crate", 0.0),
-    ("identifiers with a banned word", 195.0),
+    ("identifiers with a banned word", 219.0),
     ("pub(super), pub(in ...) per 1,000 lines", 8.0),
     ("import circles", 0.0),
     ("files in the largest import circle", 0.0),
