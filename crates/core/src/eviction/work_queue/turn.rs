@@ -129,7 +129,9 @@ impl Turn<'_> {
             DeleteAdmission::Usual => false,
             DeleteAdmission::Slow => true,
         };
-        self.update(|attempt| attempt.is_slow_delete = slow);
+        // A read is for one DELETE: whether this one is rejected or lost, the pod is read again before the next by its UID
+        // alone (S10).
+        self.update(|attempt| (attempt.is_slow_delete, attempt.pod_read) = (slow, None));
         let (pod, name) = (self.pod.clone(), self.facts.name.clone());
         let effect = EvictionEffect::DeletePod { pod, name, version, confirmed, slow };
         self.send(InFlightRequest::Delete, effect)

@@ -160,7 +160,7 @@ fn s10_a_delete_whose_response_was_lost_is_not_sent_again() {
 }
 
 #[test]
-fn s10_a_refused_read_of_a_pod_is_no_read_of_it() {
+fn s10_a_rejected_read_of_a_pod_is_no_read_of_it() {
     let mut storm = storm();
     storm.cluster.put_pod(0, 0, vec![], true);
     storm.settle();
@@ -175,6 +175,23 @@ fn s10_a_refused_read_of_a_pod_is_no_read_of_it() {
     assert!(storm.tape.is_empty());
     assert_eq!(deleted_at(&storm).len(), 1);
     assert_eq!(storm.cluster.pods[&0].fact.life_phase, PodLifePhase::Terminating);
+}
+
+#[test]
+fn s10_each_delete_by_uid_alone_has_a_read_of_its_own() {
+    let mut storm = storm();
+    storm.cluster.put_pod(0, 0, vec![], false);
+    storm.settle();
+    storm.pods.lag = 500 * SECOND;
+    let mut tape = vec![AT_ONCE, AT_ONCE];
+    tape.extend((0..5).flat_map(|_| [CONFLICT, AT_ONCE]));
+    // The storm demands a read before each DELETE without a version, also after one that was rejected.
+    tape.extend([AT_ONCE, REJECTED]);
+    fates(&mut storm, &tape);
+    taint_node(&mut storm, true);
+    storm.pass(1_000 * SECOND);
+    assert!(storm.tape.is_empty());
+    assert_eq!(deleted_at(&storm).len(), 1);
 }
 
 #[test]
