@@ -105,7 +105,7 @@ const OWN_WORDS: [&str; 41] = [
     "listing::versions_and_matches",
     "misfits::bodies_that_are_something_else",
     "misfits::unknown_fields_of_pools",
-    "misfits::metadata_refused",
+    "misfits::metadata_rejected",
     "patching::a_json_patch_that_is_none",
     "patching::a_merge_patch_that_is_none",
     "patching::a_patch_of_the_name",

@@ -18,7 +18,7 @@ fn reasons(assessment: &PoolAssessment) -> String {
     for finding in &assessment.findings {
         assert!(!finding.message.is_empty() && !finding.message.ends_with('.'), "{finding:?}");
     }
-    alloc::format!("{:?} {}", assessment.validity, reasons.join(" ")).trim().into()
+    alloc::format!("{} {}", assessment.validity.as_str(), reasons.join(" ")).trim().into()
 }
 
 fn alone(pool: DedicatedPool) -> String {
