@@ -86,7 +86,7 @@ pub struct ReviewResponse {
 ///
 /// ```
 /// use serde_json::{Value, json};
-/// use taintward_admission::review::{AdmissionRequest, Half, InvalidReview, ReviewVerdict, Reviewer, judge};
+/// use taintward_admission::review::{AdmissionRequest, InvalidReview, ReviewPhase, ReviewVerdict, Reviewer, judge};
 ///
 /// struct NamedPodsOnly;
 ///
@@ -114,10 +114,10 @@ pub struct ReviewResponse {
 ///     },
 /// });
 /// for (name, allowed) in [("web", true), ("", false)] {
-///     let answer = judge(Half::Validate, review(name).to_string().as_bytes(), &NamedPodsOnly).unwrap().answer;
-///     let answer: Value = serde_json::from_slice(&answer).unwrap();
-///     assert_eq!(answer["response"]["allowed"], allowed);
-///     assert_eq!(answer["response"]["uid"], "705ab4f5");
+///     let judged = judge(ReviewPhase::Validate, review(name).to_string().as_bytes(), &NamedPodsOnly).unwrap();
+///     let review: Value = serde_json::from_slice(&judged.body).unwrap();
+///     assert_eq!(review["response"]["allowed"], allowed);
+///     assert_eq!(review["response"]["uid"], "705ab4f5");
 /// }
 /// ```
 ///

@@ -55,7 +55,7 @@
 //!     priority: 0,
 //!     node_critical: false,
 //!     owner: PodOwnerKind::Other,
-//!     standing: PodLifePhase::Live,
+//!     life_phase: PodLifePhase::Live,
 //!     mirror: false,
 //!     marked: false,
 //!     marked_by_another: false,
