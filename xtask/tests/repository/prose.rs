@@ -155,7 +155,7 @@ fn phrases(format: Format, file: &str) -> Vec<String> {
 fn phrases_are_found_in_text_and_not_in_code() {
     let page = "Who is due\nnext?\n\n    who --all\n\n```\nnobody\n```\nIt `makes no sense`, and makes\nno sense. [a](he.md)\n";
     assert_eq!(phrases(Format::Markdown, page), ["0 Who", "8 makes no sense"]);
-    let source = "/// Somebody `who` is\n/// told so.\nfn it_goes_on_then(who: u8) -> char {\n    go_on_now(\"who\", \"who\\n is {no_one}\"); 'e'\n}\nfn takes_off() {}\n";
+    let source = "/// Somebody `who` is\n/// told so.\nfn it_goes_on_then(who: u8) -> char {\n    go_on_now(\"who\", \"who\\n is {nobody}\"); 'e'\n}\nfn takes_off() {}\n";
     assert_eq!(phrases(Format::Rust, source), ["0 Somebody", "0 is told", "2 goes on", "3 who"]);
     let object = r#"{"who": "he", "said": "nobody"}"#;
     assert_eq!(phrases(Format::Json, object), Vec::<String>::new());
