@@ -5,9 +5,10 @@ use anyhow::{Result, ensure};
 use std::time::Instant;
 
 /// Each step, and the arguments for cargo.
-const STEPS: [(&str, &str); 6] = [
+const STEPS: [(&str, &str); 7] = [
     ("formatting", "fmt --all --check"),
     ("lints", "clippy --workspace --all-targets --locked -- -D warnings"),
+    ("fuzz targets", "check --locked --manifest-path fuzz/Cargo.toml --target-dir target/fuzz"),
     ("unit tests", "test --no-fail-fast --workspace --locked --lib --bins"),
     (
         "output of commands, reference, pages",
