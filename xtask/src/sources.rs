@@ -28,7 +28,7 @@ pub(crate) fn cargo() -> Command {
 }
 
 /// A command as a person types it.
-fn typed(command: &Command) -> String {
+pub(crate) fn typed(command: &Command) -> String {
     let words = iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
 }

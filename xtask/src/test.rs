@@ -1,9 +1,14 @@
 //! Runs `cargo xtask test`: provides a control plane, then runs every test of the workspace.
 //!
 //! - `CI=true` makes a missing control plane an error.
+//! - Programs that wait for control planes run beside those that compute (`test/lanes.rs`).
+
+mod lanes;
 
 use crate::{runner_timeout, sources};
 use anyhow::Result;
+use lanes::{Lanes, TestTarget};
+use std::path::Path;
 use std::{env, fs, process};
 use taintward_envtest::{Binaries, binaries};
 
@@ -12,7 +17,10 @@ pub(crate) struct TestArgs {
     /// Only build the programs of Go that the tests run
     #[arg(long)]
     programs_only: bool,
-    /// Arguments for `cargo test`
+    /// Run all tests, also after one failed
+    #[arg(long)]
+    no_fail_fast: bool,
+    /// Arguments for `cargo test`, which then runs one program after the other
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
 }
@@ -36,22 +44,11 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     if arguments.programs_only {
         return Ok(());
     }
-    let durations = env::temp_dir().join(format!("taintward-durations-{}", process::id()));
-    let skipped = env::temp_dir().join(format!("taintward-skipped-{}", process::id()));
-    let mut command = sources::cargo();
-    command
-        .args(["test", "--config", &runner_timeout::runner()?, "--workspace"])
-        .args(&arguments.rest)
-        .env("TAINTWARD_SKIPPED", &skipped)
-        .env(runner_timeout::DURATIONS, &durations);
-    let done = sources::run(&mut command);
-    println!(
-        "\nThe slowest test programs, in seconds:\n{}",
-        slowest(&fs::read_to_string(&durations).unwrap_or_default())
-    );
-    let _ = fs::remove_file(&durations);
-    let names = fs::read_to_string(&skipped).unwrap_or_default();
-    let _ = fs::remove_file(&skipped);
+    let recorded = |name: &str| env::temp_dir().join(format!("taintward-{name}-{}", process::id()));
+    let (durations, skipped) = (recorded("durations"), recorded("skipped"));
+    let result = run_programs(arguments, &durations, &skipped);
+    println!("\nThe slowest test programs, in seconds:\n{}", slowest(&take(&durations)));
+    let names = take(&skipped);
     if !names.is_empty() {
         let names: Vec<&str> = names.lines().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
         eprintln!(
@@ -60,7 +57,34 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
             names.join(", ")
         );
     }
-    done
+    result
+}
+
+/// Reads a file that the test programs wrote, if they wrote it, and removes it.
+fn take(file: &Path) -> String {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let _ = fs::remove_file(file);
+    text
+}
+
+/// Builds the test programs and runs them. The programs append to these two files.
+fn run_programs(arguments: &TestArgs, durations: &Path, skipped: &Path) -> Result<()> {
+    let own = runner_timeout::own_path()?;
+    let cargo_test = |through: &[&str]| {
+        let mut command = sources::cargo();
+        command.args(["test", "--workspace", "--config", &runner_timeout::runner_through(through, &own)]);
+        command.env("TAINTWARD_SKIPPED", skipped).env(runner_timeout::DURATIONS, durations);
+        if arguments.no_fail_fast {
+            command.arg("--no-fail-fast");
+        }
+        command
+    };
+    if !arguments.rest.is_empty() {
+        return sources::run(cargo_test(&[]).args(&arguments.rest));
+    }
+    // One build of everything; the lanes only run it.
+    sources::run(cargo_test(&[]).arg("--no-run"))?;
+    Lanes::of(&TestTarget::all()?)?.run(&cargo_test)
 }
 
 /// The ten slowest programs, of lines with seconds and a name.

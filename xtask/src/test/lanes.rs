@@ -1,0 +1,162 @@
+//! Divides the test programs into lanes that run at the same time: one lane computes while others wait for control planes.
+
+use crate::sources;
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{self, Read as _, Write as _};
+use std::panic::resume_unwind;
+use std::process::Command;
+use std::thread;
+
+/// Programs whose tests wait for control planes and other processes most of the time. The programs of one lane run one after
+/// the other.
+const WAITING: [&[&str]; 2] =
+    [&["cluster", "clients"], &["real_server", "lifecycle", "managed_real", "security", "control_plane"]];
+
+/// A program of tests that cargo builds for a file in `tests` or `examples`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TestTarget {
+    /// `--test` or `--example`.
+    flag: &'static str,
+    name: String,
+}
+
+/// The arguments of the runs of `cargo test` that follow each other in a lane.
+type Runs = Vec<Vec<String>>;
+
+/// The lanes. The last one computes: it has what the others leave of the processors, because a test that waits for a control
+/// plane has a timeout.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Lanes(Vec<Runs>);
+
+impl TestTarget {
+    /// Those of the workspace.
+    pub(super) fn all() -> Result<Vec<Self>> {
+        let mut command = sources::cargo();
+        let metadata = sources::output(command.args(["metadata", "--no-deps", "--format-version", "1"]))?;
+        let metadata: Value = serde_json::from_str(&metadata).context("cargo metadata is not JSON")?;
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+        Ok(targets.filter_map(Self::read).collect())
+    }
+
+    /// The target of cargo's metadata, if `cargo test` runs it and no flag selects all of its kind: `--examples` would run
+    /// also those that have no tests.
+    fn read(target: &Value) -> Option<Self> {
+        let flag = match target["kind"][0].as_str()? {
+            "test" => "--test",
+            "example" => "--example",
+            _ => return None,
+        };
+        target["test"].as_bool()?.then(|| Some(Self { flag, name: target["name"].as_str()?.to_owned() }))?
+    }
+}
+
+impl Lanes {
+    /// Puts each of the targets into its lane, and the unit tests and doc tests into the last one.
+    pub(super) fn of(targets: &[TestTarget]) -> Result<Self> {
+        for name in WAITING.concat() {
+            let known = targets.iter().any(|target| target.name == name);
+            ensure!(known, "xtask/src/test/lanes.rs names {name:?}, but no test program has this name");
+        }
+        // Several packages may have a program of the same name, which cargo selects in each.
+        let targets: BTreeSet<&TestTarget> = targets.iter().collect();
+        let select = |selected: &dyn Fn(&str) -> bool| -> Vec<String> {
+            let targets = targets.iter().filter(|target| selected(&target.name));
+            targets.flat_map(|target| [target.flag.to_owned(), target.name.clone()]).collect()
+        };
+        let mut lanes: Vec<Runs> =
+            WAITING.iter().map(|lane| vec![select(&|name| lane.contains(&name))]).collect();
+        let mut computing = vec!["--lib".to_owned(), "--bins".to_owned()];
+        computing.extend(select(&|name| !WAITING.concat().contains(&name)));
+        lanes.push(vec![computing, vec!["--doc".to_owned()]]);
+        Ok(Self(lanes))
+    }
+
+    /// Runs all lanes to their ends. The first one prints as it runs, each other one when it ends. Fails if one fails.
+    pub(super) fn run(&self, cargo_test: &(dyn Fn(&[&str]) -> Command + Sync)) -> Result<()> {
+        let run = |(at, runs): (usize, &Runs)| -> Result<()> {
+            let through: &[&str] = if at + 1 == self.0.len() { &["nice", "-n", "10"] } else { &[] };
+            let mut output = Vec::new();
+            let mut result = Ok(());
+            for arguments in runs {
+                let mut command = cargo_test(through);
+                command.args(arguments);
+                result = result.and(match at {
+                    0 => sources::run(&mut command),
+                    _ => run_captured(command, &mut output),
+                });
+            }
+            io::stdout().write_all(&output)?;
+            result
+        };
+        let results: Vec<Result<()>> = thread::scope(|scope| {
+            let lanes: Vec<_> =
+                self.0.iter().enumerate().map(|lane| scope.spawn(move || run(lane))).collect();
+            lanes.into_iter().map(|lane| lane.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        });
+        results.into_iter().collect()
+    }
+}
+
+/// Runs a command to its end, and appends what it prints to `output`.
+fn run_captured(mut command: Command, output: &mut Vec<u8>) -> Result<()> {
+    let (mut reader, writer) = io::pipe()?;
+    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
+    let words = sources::typed(&command);
+    drop(command); // With its ends of the pipe.
+    reader.read_to_end(output)?;
+    let status = child.wait()?;
+    ensure!(status.success(), "{words} failed ({status})");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// `lanes` names programs that exist, and each test program runs in exactly one lane.
+    #[test]
+    fn each_program_runs_in_one_lane() {
+        let targets = TestTarget::all().unwrap();
+        let lanes = Lanes::of(&targets).unwrap();
+        for target in &targets {
+            let selects = |run: &Vec<String>| run.windows(2).any(|pair| pair == [target.flag, &target.name]);
+            let lanes = lanes.0.iter().filter(|runs| runs.iter().any(selects)).count();
+            assert_eq!(lanes, 1, "{target:?}");
+        }
+        let renamed: Vec<_> = targets.into_iter().filter(|target| target.name != "lifecycle").collect();
+        let why = Lanes::of(&renamed).unwrap_err().to_string();
+        assert!(why.contains("\"lifecycle\", but no test program"), "{why}");
+    }
+
+    #[test]
+    fn examples_without_tests_are_not_selected() {
+        let read =
+            |kind: &str, test: bool| TestTarget::read(&json!({"kind": [kind], "name": "x", "test": test}));
+        assert_eq!(read("example", false), None);
+        assert_eq!(read("lib", true), None);
+        assert_eq!(read("example", true).unwrap().flag, "--example");
+        assert_eq!(read("test", true).unwrap().flag, "--test");
+    }
+
+    #[test]
+    fn a_lane_that_fails_fails_the_run_and_the_others_end() {
+        let lanes =
+            Lanes(vec![vec![vec!["exit 1".into()]], vec![vec!["echo ended".into()], vec!["exit 3".into()]]]);
+        let shell = |_: &[&str]| {
+            let mut command = Command::new("sh");
+            command.arg("-c");
+            command
+        };
+        assert!(lanes.run(&shell).is_err());
+        let mut output = Vec::new();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo out; echo err >&2; exit 3"]);
+        let why = run_captured(command, &mut output).unwrap_err().to_string();
+        assert!(why.contains("exit status: 3"), "{why}");
+        assert_eq!(output, b"out\nerr\n");
+    }
+}
