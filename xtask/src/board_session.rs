@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// How long a message may take to come.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A board, for a client that has its cookie.
 pub(crate) struct BoardSession {
@@ -24,8 +24,8 @@ impl BoardSession {
         let (_, board) = printed.split_once("http://127.0.0.1:").context("no board's address was printed")?;
         let (port, rest) = board.split_once("/?token=").context("the board has no token")?;
         let (port, token) = (port.parse()?, rest.split_whitespace().next().unwrap_or_default());
-        let (status, head, said) = http::send(port, "GET", &format!("/?token={token}"), &[], "")?;
-        ensure!(status == 303, "the board refuses its token with {status}: {said}");
+        let (status, head, body) = http::send(port, "GET", &format!("/?token={token}"), &[], "")?;
+        ensure!(status == 303, "the board refuses its token with {status}: {body}");
         let header = |name: &str| {
             let mut lines = head.lines().filter_map(|line| line.split_once(": "));
             lines.find(|(one, _)| one.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
@@ -40,7 +40,7 @@ impl BoardSession {
     pub(crate) fn events(&self) -> Result<BufReader<TcpStream>> {
         let Self { port, folder, cookie } = self;
         let mut stream = TcpStream::connect(("127.0.0.1", *port))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         let request =
             format!("GET {folder}events HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncookie: {cookie}\r\n\r\n");
         stream.write_all(request.as_bytes())?;
@@ -59,8 +59,8 @@ impl BoardSession {
         ];
         let action = json!({"verb": "speed", "speed": speed}).to_string();
         let path = format!("{}action", self.folder);
-        let (status, _, said) = http::send(self.port, "POST", &path, &headers, &action)?;
-        ensure!(status == 200, "the board refuses another speed with {status}: {said}");
+        let (status, _, body) = http::send(self.port, "POST", &path, &headers, &action)?;
+        ensure!(status == 200, "the board refuses another speed with {status}: {body}");
         Ok(())
     }
 }

@@ -30,9 +30,9 @@ pub fn run(root: &Path) -> Result<()> {
     let mut build = Command::new(mdbook);
     build.arg("build").current_dir(root).env("MDBOOK_PREPROCESSOR__MERMAID__COMMAND", &mermaid);
     let done = build.output().context("starting mdbook")?;
-    let said = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
-    if !done.status.success() || ["WARN", "ERROR"].iter().any(|word| said.contains(word)) {
-        bail!("mdbook warns:\n{said}");
+    let output = String::from_utf8_lossy(&done.stderr).into_owned() + &String::from_utf8_lossy(&done.stdout);
+    if !done.status.success() || ["WARN", "ERROR"].iter().any(|word| output.contains(word)) {
+        bail!("mdbook warns:\n{output}");
     }
     let wrong = built_links::wrong(&book)?;
     if !wrong.is_empty() {

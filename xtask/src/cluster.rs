@@ -142,7 +142,7 @@ fn is_keeper(pid: u32) -> bool {
 async fn up(version: Option<&Release>, servers: usize, kwok: bool) -> Result<()> {
     if let Some(state) = state()? {
         println!("# a cluster already runs; `cargo xtask cluster down` ends it");
-        tell(&state);
+        print_kubeconfig(&state);
         return Ok(());
     }
     let tools = build(version, kwok)?;
@@ -172,11 +172,11 @@ async fn up(version: Option<&Release>, servers: usize, kwok: bool) -> Result<()>
         let (key, value) = LABEL;
         println!("# to make a node Ready and run its pods: kubectl label node NAME {key}={value}");
     }
-    tell(&state);
+    print_kubeconfig(&state);
     Ok(())
 }
 
-fn tell(state: &KeptCluster) {
+fn print_kubeconfig(state: &KeptCluster) {
     for (index, path) in state.admin.iter().enumerate() {
         let comment = if index == 0 { "" } else { "# second API server: " };
         println!("{comment}export KUBECONFIG={}", path.display());
@@ -208,7 +208,7 @@ async fn status() -> Result<()> {
             Err(_) => println!("API server {index}: no answer in 5 s"),
         }
     }
-    tell(&state);
+    print_kubeconfig(&state);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use taintward_envtest::{Account, Cluster, wait};
 const ORIGINAL: &str = "taint-eviction-controller,daemonset-controller";
 
 /// Longer than any sync of 100,000 pods takes on two busy cores.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A column of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -109,7 +109,7 @@ async fn start_original(
     // The last of two flags with the same name counts.
     let flags = [options.flags, &[format!("--kubeconfig={}", kubeconfig.display())]].concat();
     let mut process = cluster.controller_manager(controllers, &flags).await?;
-    wait::until("kube-controller-manager's caches to be synced", PATIENCE, async || {
+    wait::until("kube-controller-manager's caches to be synced", TIMEOUT, async || {
         process.expect_running()?;
         let synced = process.output().matches("Caches are synced").count();
         Ok((synced >= controllers.split(',').count()).then_some(()))

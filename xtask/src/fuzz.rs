@@ -84,7 +84,7 @@ fn targets() -> Result<Vec<String>> {
 fn build() -> Result<PathBuf> {
     let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
     let has_compiler =
-        Command::new(&compiler).arg("--version").output().is_ok_and(|said| said.status.success());
+        Command::new(&compiler).arg("--version").output().is_ok_and(|version| version.status.success());
     ensure!(
         has_compiler,
         "libFuzzer is C++, and {compiler} does not run: install a C++ compiler (g++ or clang), or name one in CXX"
@@ -121,16 +121,17 @@ fn fuzz(name: &str, programs: &Path, seconds: u32) -> Result<bool> {
         .arg("-print_final_stats=1")
         .output()
         .with_context(|| format!("starting the fuzz target {name}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     if output.status.success() {
-        let Some(inputs) = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"))
+        let Some(inputs) =
+            stderr.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"))
         else {
             bail!("the fuzz target {name} is not built with libFuzzer");
         };
         println!("{name}: {} inputs in {seconds} s, no fault", inputs.trim());
         return Ok(true);
     }
-    let lines: Vec<&str> = said.lines().collect();
+    let lines: Vec<&str> = stderr.lines().collect();
     eprintln!("{}", lines[lines.len().saturating_sub(SHOWN_LINES)..].join("\n"));
     eprintln!("{name}: a fault; the input is in {}", artifacts.display());
     Ok(false)

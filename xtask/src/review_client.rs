@@ -82,19 +82,19 @@ impl ReviewClient {
             let (client, review) = (self.clone(), review.clone());
             clients.spawn(async move {
                 let mut connection = client.connect().await?;
-                let mut answers = 0;
+                let mut responses = 0;
                 while Instant::now() < until {
                     post(&mut connection, "/mutate?timeout=2s", &review).await?;
-                    answers += 1;
+                    responses += 1;
                 }
-                anyhow::Ok(answers)
+                anyhow::Ok(responses)
             });
         }
-        let mut answers = 0;
+        let mut responses = 0;
         while let Some(client) = clients.join_next().await {
-            answers += client.context("a client panicked")??;
+            responses += client.context("a client panicked")??;
         }
-        Ok(answers)
+        Ok(responses)
     }
 
     /// Sends a review at a fixed rate, whether or not the last one is answered. Returns how long each took, in seconds from the moment
@@ -151,8 +151,8 @@ pub(crate) async fn post(connection: &mut ReviewConnection, path: &str, body: &B
         .header("content-type", "application/json")
         .body(Full::new(body.clone()))?;
     connection.ready().await?;
-    let answer = connection.send_request(request).await?;
-    ensure!(answer.status() == 200, "{}", answer.status());
-    answer.into_body().collect().await?;
+    let response = connection.send_request(request).await?;
+    ensure!(response.status() == 200, "{}", response.status());
+    response.into_body().collect().await?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use taintward_envtest::usage::{self, ProcessUsage};
 use taintward_envtest::{ChildProcess, ProcessFolder, TestApi, free_port, wait};
 
 /// Longer than a start with 150,000 pods takes on two busy cores.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A server, ended when dropped. Its folder is removed after it.
 pub(crate) struct ServerProcess {
@@ -25,7 +25,7 @@ impl ServerProcess {
         command.args(["--bind-address=127.0.0.1", &format!("--metrics-port={port}"), "--kubeconfig"]);
         command.arg(kubeconfig);
         let mut process = ProcessFolder::create("taintward-server")?.run("taintward", command)?;
-        wait::until("taintward to be ready", PATIENCE, async || {
+        wait::until("taintward to be ready", TIMEOUT, async || {
             process.expect_running()?;
             Ok(http::is_ready(port).then_some(()))
         })
@@ -56,7 +56,7 @@ pub(crate) async fn start_board(program: &Path, kubeconfig: &Path) -> Result<(Se
 
 /// The address of a board, with its token, once a program has printed it.
 pub(crate) async fn board_address(process: &mut ChildProcess) -> Result<String> {
-    wait::until("the address of a board", PATIENCE, async || {
+    wait::until("the address of a board", TIMEOUT, async || {
         process.expect_running()?;
         let output = process.output();
         let line = output.lines().find(|line| line.contains("/?token="));
@@ -83,7 +83,7 @@ impl SandboxProcess {
         let mut command = Command::new(program);
         command.args(["sandbox", "--plain", "--kubeconfig-out"]).arg(&kubeconfig).args(flags);
         let mut process = folder.run("sandbox", command)?;
-        let api = wait::until("the sandbox to answer", PATIENCE, async || {
+        let api = wait::until("the sandbox to answer", TIMEOUT, async || {
             process.expect_running()?;
             let Ok(api) = TestApi::from_kubeconfig(&kubeconfig).await else { return Ok(None) };
             Ok(api.text("/readyz").await.is_ok().then_some(api))

@@ -60,9 +60,9 @@ fn memory(pods: usize, nodes: usize, budget: &str) {
 }
 
 /// The evicted pods have no tolerations at all; the pods that count down have one of fifteen lists.
-fn one_node(what: &str, patience: i64, budget: &str) {
-    let mut engine = crowd::engine(1_000, if patience > 0 { 110 } else { 0 }, patience);
-    if patience == 0 {
+fn one_node(what: &str, seconds: i64, budget: &str) {
+    let mut engine = crowd::engine(1_000, if seconds > 0 { 110 } else { 0 }, seconds);
+    if seconds == 0 {
         for at in 0..110 {
             let fact = crowd::large_pod(at, crowd::node_name(7), Vec::new());
             engine.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }), now());
@@ -131,9 +131,9 @@ fn many_nodes() {
 
 /// Returns a cluster snapshot with the pods of 5,000 Deployments.
 fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
-    let mut told = SnapshotBuilder::new(now().wall, NumericOperators::Off, false);
+    let mut builder = SnapshotBuilder::new(now().wall, NumericOperators::Off, false);
     for at in 0..nodes {
-        told.node(NodeRecord {
+        builder.node(NodeRecord {
             fact: crowd::large_node(at, 1, &[]),
             labels: Labels::new(),
             unschedulable: false,
@@ -150,7 +150,7 @@ fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
         let replica_set = format!("web-{}-7d4b9c6f5d", at % 5_000);
         let load =
             ResourceRequests { requested: [("cpu".into(), 500)].into(), ..ResourceRequests::default() };
-        told.pod(PodRecord {
+        builder.pod(PodRecord {
             uid: fact.id.uid().clone(),
             name: fact.id.name().clone(),
             node: fact.node.as_str(),
@@ -172,7 +172,7 @@ fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
             record: RecordState::Absent,
         });
     }
-    told.finish()
+    builder.finish()
 }
 
 /// Judges every pod before and after; no pod is placed on another node.
@@ -196,13 +196,13 @@ fn planned() {
     let question = |places_max| ForecastOptions { until: Mono::NEVER, places_max, about: &[] };
     let mut times: Vec<Duration> = Vec::new();
     for _ in 0..5 {
-        let (told, taken) = time(|| forecast(&snapshot, &changes, question(0)));
-        assert_eq!(told.totals.going + told.totals.later, PODS);
+        let (result, taken) = time(|| forecast(&snapshot, &changes, question(0)));
+        assert_eq!(result.totals.going + result.totals.later, PODS);
         times.push(taken);
     }
     times.sort();
     row("1,000,000 pods planned: all nodes are tainted, all pods go", format!("{:.1?}", times[2]), "100 ms");
-    let (told, taken) = time(|| forecast(&snapshot, &changes[..100], question(10_000)));
-    assert_eq!(told.placements.len(), 10_000);
+    let (result, taken) = time(|| forecast(&snapshot, &changes[..100], question(10_000)));
+    assert_eq!(result.placements.len(), 10_000);
     row("10,000 that leave 100 of 10,000 nodes are given places", format!("{taken:.1?}"), "");
 }

@@ -115,7 +115,7 @@ impl Heartbeats {
                 let body = json!({"metadata": lease["metadata"], "spec": lease["spec"]}).to_string();
                 api.patch(&objects::lease_path(name), PatchType::Merge, &body).await?;
             }
-            answer => drop(answer?),
+            response => drop(response?),
         }
         self.turn(name, true)
     }

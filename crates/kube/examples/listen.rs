@@ -28,22 +28,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::try_from(config)?;
     let until = Instant::now() + Duration::from_secs(seconds);
     tokio::join!(
-        tell::<NodeFact>(client.clone(), settings.clone(), until),
-        tell::<PodFact>(client, settings, until)
+        print_events::<NodeFact>(client.clone(), settings.clone(), until),
+        print_events::<PodFact>(client, settings, until)
     );
     Ok(())
 }
 
-async fn tell<F: WatchedObject + Debug>(client: Client, settings: WatchSettings, until: Instant) {
+async fn print_events<F: WatchedObject + Debug>(client: Client, settings: WatchSettings, until: Instant) {
     let start = Instant::now();
-    let (out, mut heard) = mpsc::channel(16);
-    let (tell, health) = watch::channel(StreamHealth::default());
-    let listener = tokio::spawn(Watcher::<F>::new(client, settings).run(out, tell));
+    let (out, mut events) = mpsc::channel(16);
+    let (health_out, health) = watch::channel(StreamHealth::default());
+    let listener = tokio::spawn(Watcher::<F>::new(client, settings).run(out, health_out));
     let mut listed = 0_u64;
-    while let Ok(Some(batch)) = timeout_at(until, heard.recv()).await {
-        for heard in batch {
+    while let Ok(Some(batch)) = timeout_at(until, events.recv()).await {
+        for event in batch {
             let at = start.elapsed().as_secs_f64();
-            match heard {
+            match event {
                 WatchEvent::Applied { listed: true, .. } => listed += 1,
                 WatchEvent::ListCompleted => {
                     println!("{at:8.3} {}: SyncEnds after {listed} objects", F::RESOURCE)

@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let environment: Vec<_> = (0..12)
         .map(|index| json!({"name": format!("SETTING_{index}"), "value": format!("http://service-{index}.shop.svc.cluster.local:8080/v1")}))
         .collect();
-    let wish = WriteOptions { manager: "load".to_owned(), ..WriteOptions::default() };
+    let options = WriteOptions { manager: "load".to_owned(), ..WriteOptions::default() };
     let began = Instant::now();
     for number in 0..count {
         let pod = json!({
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             ]},
         });
         server
-            .create(&ResourcePath::object(pods, "default", ""), pod, &wish)
+            .create(&ResourcePath::object(pods, "default", ""), pod, &options)
             .map_err(|failure| failure.message)?;
     }
     println!("creates: {:.0}/s", count as f64 / began.elapsed().as_secs_f64());
@@ -42,7 +42,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for number in 0..count {
         let on = ResourcePath::object(pods, "default", &format!("p-{number}"));
         let patch = PatchBody::Merge(json!({"metadata": {"labels": {"patched": "yes"}}}));
-        server.patch(&on, &patch, &wish).map_err(|failure| failure.message)?;
+        server.patch(&on, &patch, &options).map_err(|failure| failure.message)?;
     }
     println!("patches: {:.0}/s", count as f64 / began.elapsed().as_secs_f64());
     if lives {

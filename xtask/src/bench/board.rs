@@ -26,7 +26,7 @@ const VIEWERS: usize = 20;
 const WATCHED: Duration = Duration::from_secs(30);
 const CHANGES_A_SECOND: u32 = 20;
 /// How long a program may take to show what it should.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const MEMORY: Goal = Goal::Limit(100e6);
 
 /// The size of the benchmark.
@@ -105,7 +105,7 @@ async fn measure_board(
 
 /// Waits until a program shows this number.
 async fn until_shown(wanted: usize, shown: impl AsyncFn() -> Result<usize>) -> Result<()> {
-    wait::until(&format!("{wanted} to be shown"), PATIENCE, async || {
+    wait::until(&format!("{wanted} to be shown"), TIMEOUT, async || {
         let is_shown = shown().await? >= wanted;
         tokio::time::sleep(Duration::from_millis(200)).await;
         Ok(is_shown.then_some(()))

@@ -35,7 +35,7 @@ enum EvictionRow {
 }
 
 /// Longer than any working contender needs.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A program that uses less processor time than this in a second is at rest.
 const REST: Duration = Duration::from_millis(30);
@@ -82,8 +82,8 @@ impl EvictionBench<'_> {
         let ready = start.elapsed();
         let (mut before, mut still) = (program.usage()?.cpu, 0);
         while still < 3 {
-            if start.elapsed() > PATIENCE {
-                bail!("{who:?} is not at rest after {} s", PATIENCE.as_secs());
+            if start.elapsed() > TIMEOUT {
+                bail!("{who:?} is not at rest after {} s", TIMEOUT.as_secs());
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
             program.process.expect_running()?;
@@ -139,7 +139,7 @@ impl EvictionBench<'_> {
                 Some(event) => gone += usize::from(event?.starts_with("{\"type\":\"DELETED\"")),
                 // A busy server drops watchers that do not keep up.
                 None => {
-                    fleet.wait_empty(PATIENCE).await?;
+                    fleet.wait_empty(TIMEOUT).await?;
                     break;
                 }
             }
@@ -182,7 +182,7 @@ impl EvictionBench<'_> {
                 let before = program.usage()?.cpu;
                 let start = Instant::now();
                 fleet.taint(&nodes).await?;
-                fleet.wait_empty(PATIENCE).await.with_context(|| program.process.last_words())?;
+                fleet.wait_empty(TIMEOUT).await.with_context(|| program.process.last_words())?;
                 let rate = pods / start.elapsed().as_secs_f64();
                 drop(load);
                 let cpu = program.usage()?.cpu.saturating_sub(before);

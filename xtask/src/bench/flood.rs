@@ -28,7 +28,7 @@ const MEMORY: u64 = 128 << 20;
 /// For the 99th percentile, in seconds.
 const GOAL: f64 = 0.1;
 /// Legitimate reviews per second.
-const PACE: u32 = 50;
+const RATE: u32 = 50;
 /// Every fourth review opens a new connection.
 const RECONNECT_EVERY: u32 = 4;
 const PODS: &str = "/api/v1/namespaces/ns-7/pods";
@@ -38,7 +38,7 @@ const PODS: &str = "/api/v1/namespaces/ns-7/pods";
 struct FloodReadings {
     reviews: Readings,
     unanswered: u64,
-    refused: u64,
+    rejected: u64,
     admitted: u64,
     creations: Readings,
     /// The longest delay of a thread that only sleeps for a millisecond, again and again.
@@ -109,8 +109,8 @@ fn add_rows(report: &mut Report, calm: &FloodReadings, attacked: &FloodReadings)
     };
     let label = "legitimate reviews without an answer within 2 s";
     row(label, &unanswered, "0", met(attacked.unanswered == 0));
-    let admitted = |&FloodReadings { admitted, refused, .. }: &FloodReadings| {
-        format!("{admitted} of {}", admitted + refused)
+    let admitted = |&FloodReadings { admitted, rejected, .. }: &FloodReadings| {
+        format!("{admitted} of {}", admitted + rejected)
     };
     row("forbidden pods admitted", &admitted, "0", met(attacked.admitted == 0));
     row("creating a permitted pod, p50", &|readings| ms(readings.creations.median()), "", "");
@@ -135,7 +135,7 @@ async fn measure(client: &ReviewClient, api: &TestApi, lasts: Duration) -> Resul
 
 /// Times count from the moment when a review was due.
 async fn send_reviews(client: &ReviewClient, lasts: Duration) -> (Readings, u64) {
-    let (body, begin, pause) = (review_of_pod(), Instant::now(), Duration::from_secs(1) / PACE);
+    let (body, begin, pause) = (review_of_pod(), Instant::now(), Duration::from_secs(1) / RATE);
     let (mut took, mut unanswered, mut kept) = (Readings::default(), 0, None);
     for number in 0_u32.. {
         let due = begin + pause * number;
@@ -146,7 +146,7 @@ async fn send_reviews(client: &ReviewClient, lasts: Duration) -> (Readings, u64)
         if number % RECONNECT_EVERY == 0 {
             kept = None;
         }
-        let answered = async {
+        let response = async {
             let mut connection = match kept.take() {
                 Some(connection) => connection,
                 None => client.connect().await?,
@@ -155,7 +155,7 @@ async fn send_reviews(client: &ReviewClient, lasts: Duration) -> (Readings, u64)
             anyhow::Ok(connection)
         };
         // An API server waits no longer.
-        match tokio::time::timeout(Duration::from_secs(2), answered).await {
+        match tokio::time::timeout(Duration::from_secs(2), response).await {
             Ok(Ok(connection)) => {
                 kept = Some(connection);
                 took.add(due.elapsed().as_secs_f64());
@@ -179,7 +179,7 @@ async fn create_pods(api: &TestApi, lasts: Duration) -> Result<FloodReadings> {
             json!([{"key": "dedicated", "value": "team-0", "effect": "NoSchedule"}]);
         match api.create(PODS, &smuggler).await {
             Ok(_) => readings.admitted += 1,
-            Err(error) if matches!(error.code(), Some(403 | 422)) => readings.refused += 1,
+            Err(error) if matches!(error.code(), Some(403 | 422)) => readings.rejected += 1,
             Err(error) => return Err(error).context("creating a forbidden pod"),
         }
         let (pod, began) = (pod(&name, "ns-7", None), Instant::now());

@@ -18,7 +18,7 @@ const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 const PODS_PER_NODE: usize = 50;
 /// The number of patches in flight, the same as for Taintward.
 const AT_ONCE: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 /// The goal for the time until all pods are held.
 const GOAL: Duration = Duration::from_secs(120);
 /// The goal for the rate, as a share of the bare loop's.
@@ -142,7 +142,7 @@ async fn hold(holder: &ServerProcess, fleet: &LoadGenerator, nodes: &[String]) -
 }
 
 async fn until_held(holder: &ServerProcess, number: usize) -> Result<()> {
-    wait::until("the pods to be held or released", PATIENCE, async || {
+    wait::until("the pods to be held or released", TIMEOUT, async || {
         let held = holder.metric("taintward_hold_pods")? == Some(number as f64);
         Ok((held && holder.metric("taintward_hold_pods_waiting")? == Some(0.0)).then_some(()))
     })

@@ -99,9 +99,9 @@ impl LoadGenerator {
         Ok(u64::try_from(here)? + list["metadata"]["remainingItemCount"].as_u64().unwrap_or_default())
     }
 
-    pub(crate) async fn wait_empty(&self, patience: Duration) -> Result<()> {
+    pub(crate) async fn wait_empty(&self, timeout: Duration) -> Result<()> {
         let empty = async || Ok((self.count().await? == 0).then_some(()));
-        wait::until("the last pod to be gone", patience, empty).await
+        wait::until("the last pod to be gone", timeout, empty).await
     }
 }
 

@@ -20,7 +20,7 @@ const POOLS: [usize; 4] = [0, 1, 10, 100];
 /// Kinds of objects that must exist before the others.
 const FIRST: [&str; 5] =
     ["Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding"];
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// Namespaces whose pods the policies judge, and do not judge.
 const NAMESPACES: [&str; 2] = [EXEMPT, "ns-7"];
 const EXEMPT: &str = "ns-exempt";
@@ -104,7 +104,7 @@ async fn hand_over(cluster: &Cluster, api: &TestApi) -> Result<()> {
     let mut command = Command::new(sources::build_taintward(true)?);
     command.args(["run", "--leader-elect=false", "--controllers=dedicated-pool-controller"]);
     let mut controller = ServerProcess::start(command, &account).await?;
-    wait::until("the guard to contain all pools", PATIENCE, async || {
+    wait::until("the guard to contain all pools", TIMEOUT, async || {
         controller.process.expect_running()?;
         let all = api.get("/apis/taintward.io/v1alpha1/dedicatedpools").await?;
         let labels = |pool: &Value| !pool["metadata"]["labels"]["taintward.io/pool-guard"].is_null();

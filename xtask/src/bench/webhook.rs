@@ -64,14 +64,14 @@ async fn measure_reviews(
     tokio::time::sleep(Duration::from_secs(2)).await;
     let (idle, review) = (webhook.server.usage()?, review_of_pod());
     let began = Instant::now();
-    let answered = webhook.client.saturate(&review, CONNECTIONS, sizes.saturated).await? as f64;
-    let reached = answered / began.elapsed().as_secs_f64();
+    let responses = webhook.client.saturate(&review, CONNECTIONS, sizes.saturated).await? as f64;
+    let reached = responses / began.elapsed().as_secs_f64();
     let cpu = webhook.server.usage()?.cpu.saturating_sub(idle.cpu).as_secs_f64();
     let paced = webhook.client.paced(&review, CONNECTIONS, GOAL_RATE / 2.0, sizes.paced).await?;
     let (paced, busy) = (paced.into_iter().collect::<Readings>(), webhook.server.usage()?);
     let (idle, busy) = (idle.resident as f64, busy.resident as f64);
     let label = "reviews per second of processor time, keep-alive TLS";
-    report.compare(label, RATE, &[answered / cpu], Goal::Limit(GOAL_RATE));
+    report.compare(label, RATE, &[responses / cpu], Goal::Limit(GOAL_RATE));
     let label = format!("p99 of an answer at {:.0} reviews per second", GOAL_RATE / 2.0);
     report.compare(&label, MILLISECONDS, &[paced.at(0.99)], Goal::Limit(0.002));
     report.compare("memory, idle", MEGABYTES, &[idle], Goal::Limit(20e6));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use taintward_envtest::wait;
 
 /// The longest windows and holds are ten minutes.
-const PATIENCE: Duration = Duration::from_secs(900);
+const TIMEOUT: Duration = Duration::from_secs(900);
 
 /// The pause between two queries of Prometheus.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -68,7 +68,7 @@ impl<'a> CauseRun<'a> {
         is_reached: fn(Option<&str>) -> bool,
     ) -> Result<BTreeMap<&'static str, Duration>> {
         let mut reached = BTreeMap::new();
-        wait::until(&format!("{} to {what}", self.alerts.join(", ")), PATIENCE, async || {
+        wait::until(&format!("{} to {what}", self.alerts.join(", ")), TIMEOUT, async || {
             for alert in self.alerts {
                 if is_reached(self.state(alert)?.as_deref()) {
                     reached.entry(*alert).or_insert_with(|| self.began.elapsed());

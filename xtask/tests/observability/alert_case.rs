@@ -47,7 +47,7 @@ fn limit(alert: &'static str, series: &str, above: &'static str, at: &'static st
 }
 
 pub(crate) fn all() -> Vec<AlertCase> {
-    [evictions(), leadership(), nodes_and_connection(), webhook_answers(), managed_clusters()]
+    [evictions(), leadership(), nodes_and_connection(), webhook_responses(), managed_clusters()]
         .into_iter()
         .flatten()
         .collect()
@@ -143,7 +143,7 @@ fn nodes_and_connection() -> Vec<AlertCase> {
     ]
 }
 
-fn webhook_answers() -> Vec<AlertCase> {
+fn webhook_responses() -> Vec<AlertCase> {
     let reviews =
         |outcome: &str| counter(webhook::WEBHOOK_REVIEWS, &format!("path=\"mutate\",outcome=\"{outcome}\""));
     let rules = |rule: &str, effect: &str| {

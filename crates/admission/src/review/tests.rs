@@ -4,9 +4,9 @@ use super::*;
 use serde_json::{Value, json};
 
 /// Returns a fixed verdict.
-struct Says(ReviewVerdict);
+struct FixedVerdict(ReviewVerdict);
 
-impl Reviewer for Says {
+impl Reviewer for FixedVerdict {
     fn mutate(&self, _: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
         Ok(self.0.clone())
     }
@@ -44,7 +44,7 @@ fn question() -> Value {
 }
 
 fn judged(verdict: ReviewVerdict, phase: ReviewPhase) -> (Value, Outcome) {
-    let judged = judge(phase, question().to_string().as_bytes(), &Says(verdict)).unwrap();
+    let judged = judge(phase, question().to_string().as_bytes(), &FixedVerdict(verdict)).unwrap();
     (serde_json::from_slice(&judged.body).unwrap(), judged.outcome)
 }
 

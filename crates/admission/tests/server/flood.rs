@@ -29,20 +29,20 @@ async fn good_reviews_are_answered_under_all_attacks_at_the_same_time() {
     stage.reaches("taintward_webhook_connections", limits.connections as f64 - 10.0).await;
     attack.extend().unwrap();
     tokio::time::timeout(TIMEOUT, attack.has_started()).await.unwrap();
-    let mut said = Vec::new();
+    let mut rounds = Vec::new();
     for _ in 0..TRIES {
         let mut took = round(&stage).await;
         took.sort();
-        let (asked, median, late) = (took.len(), took[took.len() / 2], took[took.len() * 99 / 100]);
+        let (sent, median, late) = (took.len(), took[took.len() / 2], took[took.len() * 99 / 100]);
         let attack = attack.describe();
-        said.push(format!("{asked} good questions, p50 {median:?}, p99 {late:?}; {attack}"));
+        rounds.push(format!("{sent} good questions, p50 {median:?}, p99 {late:?}; {attack}"));
         if late < LIMIT {
             break;
         }
     }
     attack.end();
-    println!("{said:#?}");
-    assert!(said.len() < TRIES, "{said:#?}");
+    println!("{rounds:#?}");
+    assert!(rounds.len() < TRIES, "{rounds:#?}");
 }
 
 /// How long good reviews take, every second one on a connection of its own.
@@ -50,13 +50,13 @@ async fn round(stage: &Stage) -> Vec<Duration> {
     let mut kept = Client::connect(stage).await;
     let (mut took, began) = (Vec::new(), Instant::now());
     while began.elapsed() < LASTS {
-        let asked = Instant::now();
+        let sent = Instant::now();
         if took.len() % 2 == 0 {
             stage.responds().await;
         } else {
             assert_eq!(kept.post("/validate", question("a", 2000)).await.0, 200);
         }
-        took.push(asked.elapsed());
+        took.push(sent.elapsed());
         sleep(Duration::from_millis(10)).await;
     }
     took

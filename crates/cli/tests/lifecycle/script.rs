@@ -43,7 +43,7 @@ pub(crate) async fn play(side: &mut Side<'_>) {
     side.begin("all nodes are ready");
     side.end(CALM).await;
     dies_and_returns(side).await;
-    says_things(side).await;
+    reports_conditions(side).await;
     is_cordoned_and_tainted(side).await;
     is_rejected(side).await;
     zones_die(side).await;
@@ -65,7 +65,7 @@ async fn dies_and_returns(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn says_things(side: &mut Side<'_>) {
+async fn reports_conditions(side: &mut Side<'_>) {
     side.begin("a node says it is not ready");
     set_conditions(&side.fleet.admin, "a1", &[("Ready", "False")]).await.unwrap();
     side.expect(["a1"], &UNREADY);

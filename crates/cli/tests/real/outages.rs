@@ -20,7 +20,7 @@ const TERMS: Terms = Terms { marks: true, stamps: false, forbidden: true, restor
 
 /// Within this `/readyz` reports the interruption: four seconds for a dead connection, ten of grace, and time for a
 /// busy machine.
-const TOLD_MAX: Duration = Duration::from_secs(17);
+const REPORTED_MAX: Duration = Duration::from_secs(17);
 
 /// The scenario on the other server: nodes, each with a pod.
 struct Side<'w> {
@@ -62,7 +62,7 @@ fn lengths(usual: &[u64]) -> Vec<u64> {
     if requested.is_empty() { usual.to_vec() } else { requested }
 }
 
-/// Checks that it stays alive; that it is ready until `TOLD_MAX` at the latest, and then not, with the reason.
+/// Checks that it stays alive; that it is ready until `REPORTED_MAX` at the latest, and then not, with the reason.
 async fn away(taintward: &Taintward, seconds: u64) {
     let (began, mut reported) = (Instant::now(), None);
     while began.elapsed() < Duration::from_secs(seconds) {
@@ -75,10 +75,10 @@ async fn away(taintward: &Taintward, seconds: u64) {
     match reported {
         Some((at, why)) => {
             println!("away for {seconds} s: /readyz told after {:.1} s", at.as_secs_f64());
-            assert!(at <= TOLD_MAX, "{at:?}");
+            assert!(at <= REPORTED_MAX, "{at:?}");
             assert!(why.contains("interrupted for") || why.contains("lease"), "{why}");
         }
-        None => assert!(Duration::from_secs(seconds) <= TOLD_MAX, "/readyz was 200 for {seconds} s"),
+        None => assert!(Duration::from_secs(seconds) <= REPORTED_MAX, "/readyz was 200 for {seconds} s"),
     }
 }
 

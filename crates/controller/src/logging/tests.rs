@@ -22,17 +22,17 @@ fn clock() -> jiff::Timestamp {
     jiff::Timestamp::from_microsecond(1_795_250_200_123_456).unwrap()
 }
 
-pub(crate) fn logged(format: LogFormat, verbosity: u8, say: impl FnOnce()) -> String {
+pub(crate) fn logged(format: LogFormat, verbosity: u8, log: impl FnOnce()) -> String {
     let sink = Sink::default();
     let writer = sink.clone();
     let subscriber = subscriber(LogSettings { format, verbosity }, move || writer.clone(), clock);
-    tracing::subscriber::with_default(subscriber, say);
+    tracing::subscriber::with_default(subscriber, log);
     let bytes = sink.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
 }
 
-fn json(say: impl FnOnce()) -> serde_json::Value {
-    let line = logged(LogFormat::Json, 4, say);
+fn json(log: impl FnOnce()) -> serde_json::Value {
+    let line = logged(LogFormat::Json, 4, log);
     assert_eq!(line.matches('\n').count(), 1, "{line}");
     serde_json::from_str(&line).unwrap()
 }
@@ -72,8 +72,8 @@ fn a_json_line_has_the_promised_keys() {
 
 #[test]
 fn hostile_values_stay_on_their_line_and_in_their_quotes() {
-    let say = || tracing::info!(taint = HOSTILE, debug = ?HOSTILE, shown = %HOSTILE, "saw {HOSTILE}");
-    let line = logged(LogFormat::Text, 0, say);
+    let log = || tracing::info!(taint = HOSTILE, debug = ?HOSTILE, shown = %HOSTILE, "saw {HOSTILE}");
+    let line = logged(LogFormat::Text, 0, log);
     assert_eq!(line.matches('\n').count(), 1);
     assert!(line.ends_with('\n'));
     for bad in ['\u{1b}', '\u{9b}', '\r', '\u{202e}', '\u{2028}'] {
@@ -82,11 +82,11 @@ fn hostile_values_stay_on_their_line_and_in_their_quotes() {
     let value = r#"taint="a\nE1121 forged\r\u001b[31mred\u009b2J\"quoted\"\\\u202egnp\u2028${jndi:x}""#;
     assert!(line.contains(value), "{line}");
 
-    let record = json(say);
+    let record = json(log);
     assert_eq!(record["taint"], HOSTILE);
     assert_eq!(record["shown"], HOSTILE);
     assert_eq!(record["msg"], format!("saw {HOSTILE}"));
-    assert!(!logged(LogFormat::Json, 0, say).contains('\u{9b}'));
+    assert!(!logged(LogFormat::Json, 0, log).contains('\u{9b}'));
 }
 
 #[test]

@@ -136,7 +136,7 @@ impl Credentials {
             issued: None,
             built: None,
             version: 0,
-            troubles: [None, None],
+            last_errors: [None, None],
             out,
             feedback: Arc::clone(&feedback),
         };
@@ -212,7 +212,7 @@ struct CredentialRenewal {
     built: Option<TlsMaterial>,
     version: u64,
     /// The errors of files, and of the plugin: each is reported once.
-    troubles: [Option<String>; 2],
+    last_errors: [Option<String>; 2],
     out: watch::Sender<CredentialState>,
     feedback: Arc<CredentialFeedback>,
 }
@@ -317,14 +317,14 @@ impl CredentialRenewal {
         {
             self.out.send_replace(CredentialState::Failed(NoCredentials(why.as_str().into())));
         }
-        match (&error, &self.troubles[of]) {
+        match (&error, &self.last_errors[of]) {
             (Some(why), before) if before.as_ref() != Some(why) => {
                 tracing::warn!(err = why, "cannot renew credentials, keeping the last ones");
             }
             (None, Some(_)) => tracing::info!("credentials can be renewed again"),
             _ => {}
         }
-        self.troubles[of] = error;
+        self.last_errors[of] = error;
     }
 
     fn is(&self, feedback: &AtomicU64) -> bool {

@@ -106,7 +106,7 @@ impl Play {
     fn new(seed: u64, twist: Twist) -> Self {
         let ids = IdGenerator::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
         let by_chance = !ids.number().is_multiple_of(3);
-        let health = twist.looks_after_nodes().unwrap_or(by_chance);
+        let health = twist.manages_node_health().unwrap_or(by_chance);
         let zones = if health { 1 + (ids.number() % 3) as usize } else { 2 };
         let roles = [Component::Namespaces, Component::Nodes, Component::Kubelets];
         let settings = world::WorldSettings {

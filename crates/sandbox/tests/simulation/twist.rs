@@ -42,7 +42,7 @@ pub(crate) enum Twist {
 
 impl Twist {
     /// Whether node lifecycle runs in such a world: always, never, or (`None`) randomly.
-    pub(crate) const fn looks_after_nodes(self) -> Option<bool> {
+    pub(crate) const fn manages_node_health(self) -> Option<bool> {
         match self {
             Self::None | Self::NoLease | Self::LostEvents => None,
             Self::Edits

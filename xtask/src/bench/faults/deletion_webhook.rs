@@ -30,7 +30,7 @@ impl DeletionWebhook {
     pub(crate) async fn register(api: &TestApi, fault: WebhookFault) -> Result<Self> {
         let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])?;
         let certificate = made.cert.pem();
-        let answer = move |request: Request<Incoming>| async move {
+        let respond = move |request: Request<Incoming>| async move {
             let review: Value = serde_json::from_slice(&request.into_body().collect().await?.to_bytes())?;
             if let WebhookFault::Delay(delay) = fault {
                 tokio::time::sleep(delay).await;
@@ -44,7 +44,7 @@ impl DeletionWebhook {
             let body = Either::Left(Full::new(Bytes::from(body.to_string())));
             anyhow::Ok(Response::builder().header("content-type", "application/json").body(body)?)
         };
-        let server = TlsServer::start(&certificate, &made.signing_key.serialize_pem(), answer).await?;
+        let server = TlsServer::start(&certificate, &made.signing_key.serialize_pem(), respond).await?;
         let bundle = base64::engine::general_purpose::STANDARD.encode(certificate);
         let webhook = json!({
             "name": "deletions.example.com",

@@ -236,8 +236,8 @@ async fn unready_after(port: u16) -> f64 {
     let began = Instant::now();
     loop {
         sleep(READINESS_PERIOD).await;
-        let answer = tokio::task::spawn_blocking(move || http::get(port, "/readyz")).await;
-        if matches!(answer, Ok(Ok((status, _))) if status != 200) {
+        let response = tokio::task::spawn_blocking(move || http::get(port, "/readyz")).await;
+        if matches!(response, Ok(Ok((status, _))) if status != 200) {
             return began.elapsed().as_secs_f64();
         }
     }

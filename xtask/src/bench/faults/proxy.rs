@@ -1,6 +1,6 @@
 //! Forwards a contender's requests to the API server as the contender, and answers some of them itself, or late.
 
-use super::tls_server::{AnswerBody, TlsServer};
+use super::tls_server::{ResponseBody, TlsServer};
 use anyhow::Result;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -36,7 +36,7 @@ pub(crate) enum ProxyFault {
 #[derive(Debug, PartialEq)]
 enum ProxyAction {
     Forward(Duration),
-    Refuse(u16),
+    Reject(u16),
 }
 
 pub(crate) struct FaultProxy {
@@ -70,8 +70,8 @@ impl FaultProxy {
             fault: Arc::clone(&fault),
             requests: AtomicU64::new(0),
         });
-        let answer = move |request| answer(Arc::clone(&upstream), request);
-        let server = TlsServer::start(&file("server.crt")?, &file("server.key")?, answer).await?;
+        let respond = move |request| respond(Arc::clone(&upstream), request);
+        let server = TlsServer::start(&file("server.crt")?, &file("server.key")?, respond).await?;
         Ok(Self { server, fault })
     }
 
@@ -86,8 +86,8 @@ impl ProxyFault {
     fn decide(self, method: &Method, path: &str, query: &str, draw: f64) -> ProxyAction {
         let is_read = method == Method::GET;
         match self {
-            Self::TooManyRequests { .. } if draw < 0.8 => ProxyAction::Refuse(429),
-            Self::Unavailable if !is_read || draw < 0.5 => ProxyAction::Refuse(503),
+            Self::TooManyRequests { .. } if draw < 0.8 => ProxyAction::Reject(429),
+            Self::Unavailable if !is_read || draw < 0.5 => ProxyAction::Reject(503),
             Self::SlowNodes(late)
                 if is_read && path.starts_with("/api/v1/nodes/") && !query.contains("watch=") =>
             {
@@ -98,7 +98,7 @@ impl ProxyFault {
     }
 }
 
-async fn answer(upstream: Arc<Upstream>, mut request: Request<Incoming>) -> Result<Response<AnswerBody>> {
+async fn respond(upstream: Arc<Upstream>, mut request: Request<Incoming>) -> Result<Response<ResponseBody>> {
     let began = Instant::now();
     let fault = *upstream.fault.lock().unwrap_or_else(PoisonError::into_inner);
     let action = fault.map_or(ProxyAction::Forward(Duration::ZERO), |fault| {
@@ -106,31 +106,31 @@ async fn answer(upstream: Arc<Upstream>, mut request: Request<Incoming>) -> Resu
         fault.decide(request.method(), uri.path(), uri.query().unwrap_or_default(), draw(number))
     });
     match action {
-        ProxyAction::Refuse(code) => {
+        ProxyAction::Reject(code) => {
             let wait = matches!(fault, Some(ProxyFault::TooManyRequests { retry_after: true }));
-            Ok(refusal(code, wait)?)
+            Ok(rejection(code, wait)?)
         }
         ProxyAction::Forward(late) => {
             *request.uri_mut() =
                 format!("https://127.0.0.1:{}{}", upstream.port, request.uri()).parse::<Uri>()?;
-            let answer = upstream.client.request(request).await?;
+            let response = upstream.client.request(request).await?;
             tokio::time::sleep(late.saturating_sub(began.elapsed())).await;
-            Ok(answer.map(Either::Right))
+            Ok(response.map(Either::Right))
         }
     }
 }
 
 /// As the API server refuses (429), and as a balancer does (503).
-fn refusal(code: u16, retry_after: bool) -> http::Result<Response<AnswerBody>> {
+fn rejection(code: u16, retry_after: bool) -> http::Result<Response<ResponseBody>> {
     let status =
         r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}"#;
     let (kind, body) =
         if code == 429 { ("application/json", status) } else { ("text/plain", "no healthy upstream") };
-    let mut answer = Response::builder().status(code).header(CONTENT_TYPE, kind);
+    let mut response = Response::builder().status(code).header(CONTENT_TYPE, kind);
     if retry_after {
-        answer = answer.header(RETRY_AFTER, "1");
+        response = response.header(RETRY_AFTER, "1");
     }
-    answer.body(Either::Left(Full::new(Bytes::from_static(body.as_bytes()))))
+    response.body(Either::Left(Full::new(Bytes::from_static(body.as_bytes()))))
 }
 
 /// A number below one, in no order, the same in each run (SplitMix64).
@@ -151,9 +151,9 @@ mod tests {
     fn each_fault_concerns_its_own_requests() {
         let forward = ProxyAction::Forward(Duration::ZERO);
         let storm = ProxyFault::TooManyRequests { retry_after: true };
-        assert_eq!(storm.decide(&Method::GET, NODE, "", 0.79), ProxyAction::Refuse(429));
+        assert_eq!(storm.decide(&Method::GET, NODE, "", 0.79), ProxyAction::Reject(429));
         assert_eq!(storm.decide(&Method::DELETE, NODE, "", 0.8), forward);
-        assert_eq!(ProxyFault::Unavailable.decide(&Method::DELETE, NODE, "", 0.99), ProxyAction::Refuse(503));
+        assert_eq!(ProxyFault::Unavailable.decide(&Method::DELETE, NODE, "", 0.99), ProxyAction::Reject(503));
         assert_eq!(ProxyFault::Unavailable.decide(&Method::GET, NODE, "", 0.5), forward);
         let slow = ProxyFault::SlowNodes(Duration::from_secs(4));
         assert_eq!(slow.decide(&Method::GET, NODE, "", 0.0), ProxyAction::Forward(Duration::from_secs(4)));

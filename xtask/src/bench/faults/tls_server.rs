@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 /// A body of its own, or one that is passed on.
-pub(crate) type AnswerBody = Either<Full<Bytes>, Incoming>;
+pub(crate) type ResponseBody = Either<Full<Bytes>, Incoming>;
 
 /// A server, ended when dropped.
 pub(crate) struct TlsServer {
@@ -32,10 +32,10 @@ impl TlsServer {
     pub(crate) async fn start<A>(
         certificate: &str,
         key: &str,
-        answer: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
+        respond: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
     ) -> Result<Self>
     where
-        A: Future<Output = Result<Response<AnswerBody>>> + Send + 'static,
+        A: Future<Output = Result<Response<ResponseBody>>> + Send + 'static,
     {
         let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes())?];
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;
@@ -52,7 +52,7 @@ impl TlsServer {
                         if *cuts.borrow() || stream.set_nodelay(true).is_err() {
                             continue;
                         }
-                        let (acceptor, service) = (acceptor.clone(), service_fn(answer.clone()));
+                        let (acceptor, service) = (acceptor.clone(), service_fn(respond.clone()));
                         connections.spawn(async move {
                             // A client that disconnects is not an error of the benchmark.
                             if let Ok(stream) = acceptor.accept(stream).await {

@@ -50,7 +50,8 @@ fn membership_by_namespace_service_account_and_user() {
         assert_eq!(membership(by_maker, who(&web, None, Some(&requester("bob", &[])))), No);
         assert_eq!(membership(by_maker, who(&web, None, None)), Unknown);
         // The requester of an update counts for what the update adds.
-        let change = |asks| PodOwner { operation: Some(Operation::Update), ..who(&web, None, Some(asks)) };
+        let change =
+            |requester| PodOwner { operation: Some(Operation::Update), ..who(&web, None, Some(requester)) };
         assert_eq!(membership(by_maker, change(&ann)), Yes);
         assert_eq!(membership(by_maker, change(&requester("bob", &[]))), No);
     }
@@ -67,7 +68,7 @@ fn exemptions_and_which_claims_are_accepted() {
     let ann = requester("ann", &[]);
     let makes = requester("system:serviceaccount:kube-system:daemon-set-controller", &[]);
     let kubelet = requester("system:node:n", &["system:nodes"]);
-    for (identity, asks, expected) in [
+    for (identity, requested_by, expected) in [
         (&daemon, Some(&makes), None),
         (&mirror, Some(&kubelet), Some(PoolExemption::Mirror)),
         (&mirror, None, Some(PoolExemption::Mirror)),
@@ -77,8 +78,8 @@ fn exemptions_and_which_claims_are_accepted() {
         (&identity("shop", ""), Some(&makes), None),
     ] {
         for operation in [Operation::Create, Operation::Update] {
-            let who = PodOwner { operation: Some(operation), ..who(identity, None, asks) };
-            assert_eq!(rules.of(who), expected, "{identity:?} {asks:?}");
+            let who = PodOwner { operation: Some(operation), ..who(identity, None, requested_by) };
+            assert_eq!(rules.of(who), expected, "{identity:?} {requested_by:?}");
         }
     }
     assert_eq!(rules.as_claimed(&daemon), Some(PoolExemption::DaemonSet));
@@ -174,7 +175,7 @@ fn a_pod_of_several_pools_stays_within_all_of_them() {
 #[test]
 fn each_term_is_narrowed_separately() {
     let need = alternatives([&pool("a", 1)]);
-    let asks = |key: &str| NodeTerm {
+    let requiring = |key: &str| NodeTerm {
         expressions: vec![NodeRequirement {
             key: key.into(),
             operator: NodeOperator::Exists,
@@ -183,7 +184,7 @@ fn each_term_is_narrowed_separately() {
         fields: Vec::new(),
     };
     let by_name = NodeTerm { expressions: Vec::new(), fields: led_to(&["n"]).expressions };
-    let terms = [asks("x"), NodeTerm::default(), led_to(&["a"]), led_to(&["a", "b"]), by_name];
+    let terms = [requiring("x"), NodeTerm::default(), led_to(&["a"]), led_to(&["a", "b"]), by_name];
     let after = narrowed(Some(&terms), &need).unwrap();
     let sizes: Vec<(usize, usize)> =
         after.iter().map(|term| (term.expressions.len(), term.fields.len())).collect();
@@ -313,10 +314,10 @@ fn a_hostile_pod_and_many_pools_are_judged_in_time() {
     let namespace = labels("team=p7");
     let request = requested(pod, None);
     assert_eq!(violation(&pools, &request, NodePoolMembership::Unknown, Some(&namespace)), (Vec::new(), 0));
-    let (own, asks) = (identity("shop", ""), requester("bob", &[]));
-    let asks = who(&own, Some(&namespace), Some(&asks));
+    let (own, bob) = (identity("shop", ""), requester("bob", &[]));
+    let owner = who(&own, Some(&namespace), Some(&bob));
     assert_eq!(
-        mutation(&pools, &request.pod, &request.pod.tolerations, asks, OFF).tolerations,
+        mutation(&pools, &request.pod, &request.pod.tolerations, owner, OFF).tolerations,
         tolerations("dedicated Equal p7")
     );
 }

@@ -9,7 +9,7 @@ use alloc::vec;
 
 const WELL: FleetHealth = FleetHealth { total: 10, healthy: 10, tainted: 0, recently_admitted: 0 };
 
-struct Asked {
+struct TaintRequest {
     old: Option<&'static str>,
     new: &'static str,
     allow: Option<&'static str>,
@@ -19,8 +19,8 @@ struct Asked {
     fleet: Option<FleetHealth>,
 }
 
-fn requested() -> Asked {
-    Asked {
+fn requested() -> TaintRequest {
+    TaintRequest {
         old: Some(""),
         new: "drain:NoExecute",
         allow: None,
@@ -31,7 +31,7 @@ fn requested() -> Asked {
     }
 }
 
-impl Asked {
+impl TaintRequest {
     fn judged(&self) -> GuardDecision {
         let (old, new) = (self.old.map(taints), taints(self.new));
         let dedicated = taints(self.dedicated);
@@ -85,14 +85,14 @@ fn the_last_healthy_node_and_the_percentage() {
         (u32::MAX, u32::MAX, u32::MAX, 0, false),
     ] {
         let fleet = Some(FleetHealth { total, healthy, tainted, recently_admitted: underway });
-        let judged = Asked { fleet, ..requested() };
+        let judged = TaintRequest { fleet, ..requested() };
         assert_eq!(judged.pass().is_some(), allowed, "{fleet:?}");
     }
-    let why = Asked { fleet: LAST, ..requested() }.rejected();
+    let why = TaintRequest { fleet: LAST, ..requested() }.rejected();
     assert!(why.contains("drain:NoExecute") && why.contains("the last healthy node of 10"), "{why}");
     assert!(why.contains("kubectl annotate node n1 taintward.io/allow-no-execute=\"drain\""), "{why}");
     let half = Some(FleetHealth { healthy: 5, tainted: 5, ..WELL });
-    let why = Asked { fleet: half, ..requested() }.rejected();
+    let why = TaintRequest { fleet: half, ..requested() }.rejected();
     assert!(why.contains("6 of 10 nodes would have such a taint, and at most 50 % may"), "{why}");
 }
 
@@ -106,7 +106,7 @@ fn taints_that_evict_no_pod_are_ignored() {
         (None, "a:NoExecute"),
     ] {
         assert_eq!(
-            Asked { old, new, fleet: LAST, ..requested() }.pass(),
+            TaintRequest { old, new, fleet: LAST, ..requested() }.pass(),
             Some(GuardExemption::Harmless),
             "{old:?} {new}"
         );
@@ -116,30 +116,41 @@ fn taints_that_evict_no_pod_are_ignored() {
 #[test]
 fn tainting_a_lost_node_is_allowed() {
     assert_eq!(
-        Asked { ready: Some(false), fleet: LAST, ..requested() }.pass(),
+        TaintRequest { ready: Some(false), fleet: LAST, ..requested() }.pass(),
         Some(GuardExemption::NotHealthy)
     );
-    let tainted =
-        Asked { old: Some("a=1:NoExecute"), new: "a=2:NoExecute b:NoExecute", fleet: LAST, ..requested() };
+    let tainted = TaintRequest {
+        old: Some("a=1:NoExecute"),
+        new: "a=2:NoExecute b:NoExecute",
+        fleet: LAST,
+        ..requested()
+    };
     assert_eq!(tainted.pass(), Some(GuardExemption::NotHealthy));
     // The taint of a pool evicts none of the pool's pods: the node is in use, and counts.
-    let pool = Asked {
+    let pool = TaintRequest {
         old: Some("p=a:NoExecute"),
         new: "p=a:NoExecute x:NoExecute",
         dedicated: "p=a:NoExecute",
         ..requested()
     };
-    assert_eq!(Asked { fleet: LAST, ..pool }.pass(), None);
+    assert_eq!(TaintRequest { fleet: LAST, ..pool }.pass(), None);
     // With another value the taint evicts the pods that tolerated it.
-    let pool =
-        Asked { old: Some("p=a:NoExecute"), new: "p=b:NoExecute", dedicated: "p=a:NoExecute", ..requested() };
-    assert_eq!(Asked { fleet: LAST, ..pool }.pass(), None);
+    let pool = TaintRequest {
+        old: Some("p=a:NoExecute"),
+        new: "p=b:NoExecute",
+        dedicated: "p=a:NoExecute",
+        ..requested()
+    };
+    assert_eq!(TaintRequest { fleet: LAST, ..pool }.pass(), None);
 }
 
 #[test]
 fn unknown_facts_allow_the_change() {
-    assert_eq!(Asked { fleet: None, ..requested() }.pass(), Some(GuardExemption::Unknown));
-    assert_eq!(Asked { ready: None, fleet: LAST, ..requested() }.pass(), Some(GuardExemption::Unknown));
+    assert_eq!(TaintRequest { fleet: None, ..requested() }.pass(), Some(GuardExemption::Unknown));
+    assert_eq!(
+        TaintRequest { ready: None, fleet: LAST, ..requested() }.pass(),
+        Some(GuardExemption::Unknown)
+    );
 }
 
 #[test]
@@ -171,7 +182,7 @@ fn kubernetes_own_taints_are_never_refused_from_its_components() {
         (system("pools", &[]), "p=b:NoExecute", "p=a:NoExecute", false),
         (system("ann", &[]), "p=a:NoExecute", "p=a:NoExecute", false),
     ] {
-        let judged = Asked { who: who.clone(), new, dedicated, fleet: LAST, ..requested() };
+        let judged = TaintRequest { who: who.clone(), new, dedicated, fleet: LAST, ..requested() };
         assert_eq!(judged.pass(), spoken.then_some(GuardExemption::Spoken), "{who:?} {new}");
     }
 }
@@ -186,11 +197,15 @@ fn an_override_allows_only_the_keys_it_names() {
         ("", false),
         ("drain:NoExecute", false),
     ] {
-        let judged = Asked { allow: Some(allow), fleet: LAST, ..requested() };
+        let judged = TaintRequest { allow: Some(allow), fleet: LAST, ..requested() };
         assert_eq!(judged.pass(), allowed.then_some(GuardExemption::Overridden), "{allow}");
     }
-    let two =
-        Asked { new: "drain:NoExecute more=x:NoExecute", allow: Some("drain"), fleet: LAST, ..requested() };
+    let two = TaintRequest {
+        new: "drain:NoExecute more=x:NoExecute",
+        allow: Some("drain"),
+        fleet: LAST,
+        ..requested()
+    };
     assert!(two.rejected().contains("=\"drain,more\""), "{}", two.rejected());
 }
 

@@ -91,23 +91,23 @@ fn tl304_not_let_in() {
         let db = |name| labelled(linted_node(name, "dedicated=db:NoSchedule"), "pool", "db");
         vec![db("a"), db("b"), linted_node("c", "")]
     };
-    let asking = |pool: &str, row: &str| LintedWorkload {
+    let selecting = |pool: &str, row: &str| LintedWorkload {
         node_selector: [("pool".into(), pool.into())].into(),
         ..workload(row)
     };
-    assert_eq!(reported(&on(nodes(), asking("db", ""))), "TL304@Selection");
-    assert!(lint(&on(nodes(), asking("db", "")))[0].reason.contains("all 2 nodes"));
-    assert_eq!(reported(&on(nodes(), asking("db", "dedicated Equal db NoSchedule"))), "");
-    assert_eq!(reported(&on(nodes(), asking("web", ""))), "", "without nodes no taint is the cause");
-    assert_eq!(reported(&on(nodes(), LintedWorkload { bound: true, ..asking("db", "") })), "");
+    assert_eq!(reported(&on(nodes(), selecting("db", ""))), "TL304@Selection");
+    assert!(lint(&on(nodes(), selecting("db", "")))[0].reason.contains("all 2 nodes"));
+    assert_eq!(reported(&on(nodes(), selecting("db", "dedicated Equal db NoSchedule"))), "");
+    assert_eq!(reported(&on(nodes(), selecting("web", ""))), "", "without nodes no taint is the cause");
+    assert_eq!(reported(&on(nodes(), LintedWorkload { bound: true, ..selecting("db", "") })), "");
     assert_eq!(reported(&on(nodes(), workload(""))), "");
     let one = NodeRequirement { key: "pool".into(), operator: NodeOperator::Exists, values: Vec::new() };
     let required = Some(vec![NodeTerm { expressions: vec![one], fields: Vec::new() }]);
     assert_eq!(reported(&on(nodes(), LintedWorkload { required, ..workload("") })), "TL304@Selection");
     let open = [nodes(), vec![labelled(linted_node("d", ""), "pool", "db")]].concat();
-    assert_eq!(reported(&on(open, asking("db", ""))), "", "one node is open");
+    assert_eq!(reported(&on(open, selecting("db", ""))), "", "one node is open");
     let passing = vec![labelled(linted_node("d", "node.kubernetes.io/not-ready:NoSchedule"), "pool", "db")];
-    assert_eq!(reported(&on(passing, asking("db", ""))), "", "that taint is temporary");
+    assert_eq!(reported(&on(passing, selecting("db", ""))), "", "that taint is temporary");
     let role = "node-role.kubernetes.io/control-plane";
     let control = vec![labelled(linted_node("d", &format!("{role}:NoSchedule")), role, "")];
     let wants = LintedWorkload { node_selector: [(role.into(), "".into())].into(), ..workload("") };

@@ -62,7 +62,7 @@ fn tl204_match_9_first_match_trap() {
     ]);
 }
 
-fn asking(key: &str, operator: NodeOperator) -> Option<Vec<NodeTerm>> {
+fn requiring(key: &str, operator: NodeOperator) -> Option<Vec<NodeTerm>> {
     let one = NodeRequirement { key: key.into(), operator, values: Vec::new() };
     Some(vec![NodeTerm { expressions: vec![one], fields: Vec::new() }])
 }
@@ -79,7 +79,7 @@ fn tl210_control_plane() {
     assert_eq!(reported(&alone(selecting(&format!("{ROLE} Exists - NoSchedule")))), "");
     assert_eq!(reported(&alone(selecting(&format!("{ROLE} Exists")))), "");
     assert_eq!(reported(&alone(LintedWorkload { bound: true, ..selecting("") })), "");
-    let affine = |operator| alone(LintedWorkload { required: asking(ROLE, operator), ..workload("") });
+    let affine = |operator| alone(LintedWorkload { required: requiring(ROLE, operator), ..workload("") });
     assert_eq!(reported(&affine(NodeOperator::Exists)), "TL210@Selection");
     assert_eq!(reported(&affine(NodeOperator::DoesNotExist)), "");
     let part = |tolerations: &str| alone(LintedWorkload { control_plane: true, ..workload(tolerations) });

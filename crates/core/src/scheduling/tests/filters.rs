@@ -11,7 +11,7 @@ fn rejection(
     Some((unfit.by, unfit.reasons, unfit.preemption_may_help))
 }
 
-fn taints_say_no(tolerations: &[Toleration], taints: &[Taint], numeric: NumericOperators) -> bool {
+fn taints_reject(tolerations: &[Toleration], taints: &[Taint], numeric: NumericOperators) -> bool {
     let spec = PodSchedulingSpec { tolerations: tolerations.to_vec(), ..pod_spec() };
     let found = rejection(&spec, &NodeInfo { taints: taints.to_vec(), ..node_info("n") }, numeric);
     let no = Some((SchedulerPlugin::TaintToleration, vec![UnschedulableReason::UntoleratedTaint], false));
@@ -28,7 +28,7 @@ fn sc_1_no_schedule_and_no_execute_repel() {
         ("noschedule", false),
         ("", false),
     ] {
-        assert_eq!(taints_say_no(&[], &[taint_of("k", "v", effect)], Off), no, "{effect}");
+        assert_eq!(taints_reject(&[], &[taint_of("k", "v", effect)], Off), no, "{effect}");
     }
 }
 
@@ -48,7 +48,7 @@ fn sc_1_each_taint_needs_a_toleration() {
         (vec![toleration_row("- Exists - ?"), toleration_row("- Exists")], false),
         (vec![toleration_row("- Exists - ?")], true),
     ] {
-        assert_eq!(taints_say_no(&tolerations, &taints, Off), no, "{tolerations:?}");
+        assert_eq!(taints_reject(&tolerations, &taints, Off), no, "{tolerations:?}");
     }
 }
 
@@ -56,8 +56,8 @@ fn sc_1_each_taint_needs_a_toleration() {
 fn sc_1_numeric_operators_count_with_the_gate_on() {
     let taints = [taint("a=5:NoSchedule")];
     let less = [toleration_row("a Lt 6")];
-    assert!(taints_say_no(&less, &taints, Off));
-    assert!(!taints_say_no(&less, &taints, On));
+    assert!(taints_reject(&less, &taints, Off));
+    assert!(!taints_reject(&less, &taints, On));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn sc_4_a_cordoned_node_is_for_pods_that_tolerate_its_taint() {
 fn sc_5_seconds_do_not_matter() {
     for seconds in [None, Some(0), Some(-1), Some(300)] {
         let bearing = Toleration { seconds, ..toleration_row("a Exists - NoExecute") };
-        assert!(!taints_say_no(&[bearing], &[taint("a:NoExecute")], Off), "{seconds:?}");
+        assert!(!taints_reject(&[bearing], &[taint("a:NoExecute")], Off), "{seconds:?}");
     }
 }
 

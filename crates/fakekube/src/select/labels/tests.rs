@@ -39,7 +39,7 @@ fn each_requirement_holds_and_does_not() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn nonsense_is_rejected() {
     for selector in [
         "a b", "a in", "a in (", "a in x", "=", "a=b c", "a==!b", "a>x", "-a=b", "a=-b-", "a in (b", "a=b,",
         ",a",

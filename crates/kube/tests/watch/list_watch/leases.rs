@@ -61,7 +61,7 @@ fn ended(wire: Wire) -> Vec<u8> {
     frame("BOOKMARK", envelope("Lease", lease.encode_to_vec()))
 }
 
-fn asks_for_leases(requested: &Requested) {
+fn requests_leases(requested: &Requested) {
     assert!(requested.path.starts_with(PATH), "{}", requested.path);
     assert_eq!(requested.parameter("fieldSelector"), None, "all leases of the namespace");
 }
@@ -86,7 +86,7 @@ async fn leases_are_listed_and_watched_in_their_namespace() {
         assert_eq!((identity.namespace.as_str(), identity.name.as_str()), ("kube-node-lease", "n1"));
         let requested = rig.requested();
         assert!(requested[0].is_watch_list());
-        asks_for_leases(&requested[0]);
+        requests_leases(&requested[0]);
     }
 }
 
@@ -111,7 +111,7 @@ async fn a_paged_list_of_leases_is_a_lease_list() {
         );
     }
     assert!(received.contains(&WatchEvent::ListCompleted));
-    rig.requested().iter().for_each(asks_for_leases);
+    rig.requested().iter().for_each(requests_leases);
     assert_eq!(rig.requested()[2].parameter("resourceVersion"), Some("7"));
 }
 

@@ -46,8 +46,8 @@ impl Clock {
 #[derive(Clone, Debug)]
 enum Event {
     Wake { peer: usize, serial: u64 },
-    Commit { peer: usize, serial: u64, step: ElectionAction, version: Option<u64>, answer_in: Option<i64> },
-    Answer { peer: usize, serial: u64, received: LeaseResponse, version: Option<u64> },
+    Commit { peer: usize, serial: u64, step: ElectionAction, version: Option<u64>, response_in: Option<i64> },
+    Response { peer: usize, serial: u64, received: LeaseResponse, version: Option<u64> },
     Timeout { peer: usize, serial: u64 },
 }
 
@@ -138,7 +138,7 @@ impl World {
 
     fn take(&mut self, event: Event) {
         let peer = match &event {
-            Event::Wake { peer, .. } | Event::Answer { peer, .. } | Event::Timeout { peer, .. } => *peer,
+            Event::Wake { peer, .. } | Event::Response { peer, .. } | Event::Timeout { peer, .. } => *peer,
             Event::Commit { .. } => return self.commit(event),
         };
         if self.time < self.peers[peer].paused_until {
@@ -149,7 +149,7 @@ impl World {
         let me = &mut self.peers[peer];
         match event {
             Event::Wake { serial, .. } if serial == me.serial => {}
-            Event::Answer { serial, received, version, .. } if serial == me.serial => {
+            Event::Response { serial, received, version, .. } if serial == me.serial => {
                 if version.is_some() {
                     me.version = version;
                 }
@@ -190,19 +190,19 @@ impl World {
             ElectionAction::Done => {}
             ElectionAction::Wait(until) => self.put(clock.time_of(until), Event::Wake { peer, serial }),
             step => {
-                let (to_write, to_answer) = match &step {
+                let (to_write, to_respond) = match &step {
                     ElectionAction::Read => (0, 0),
                     _ => self.faults.slow,
                 };
                 let way = to_write
                     + self.chance.below(20_000)
                     + if self.hit(self.faults.delay) { self.chance.below(20_000_000) } else { 0 };
-                let back = to_answer
+                let back = to_respond
                     + self.chance.below(20_000)
                     + if self.hit(self.faults.delay) { self.chance.below(8_000_000) } else { 0 };
-                let answer_in = (!self.hit(self.faults.lose)).then_some(back);
+                let response_in = (!self.hit(self.faults.lose)).then_some(back);
                 if !self.hit(self.faults.lose) {
-                    self.put(time + way, Event::Commit { peer, serial, step, version, answer_in });
+                    self.put(time + way, Event::Commit { peer, serial, step, version, response_in });
                 }
                 let given_up = clock.shows(time).mono.plus(Span::from_micros(REQUEST_MAX));
                 self.put(clock.time_of(given_up), Event::Timeout { peer, serial });
@@ -211,7 +211,7 @@ impl World {
     }
 
     fn commit(&mut self, event: Event) {
-        let Event::Commit { peer, serial, step, version, answer_in } = event else { return };
+        let Event::Commit { peer, serial, step, version, response_in } = event else { return };
         let stored = self.store.as_ref().map(|(_, version)| *version);
         let (received, version) = match step {
             ElectionAction::Read => match &self.store {
@@ -222,8 +222,8 @@ impl World {
             ElectionAction::Replace(record) if stored.is_some() && stored == version => self.keep(record),
             _ => (LeaseResponse::Conflict, None),
         };
-        if let Some(back) = answer_in {
-            self.put(self.time + back, Event::Answer { peer, serial, received, version });
+        if let Some(back) = response_in {
+            self.put(self.time + back, Event::Response { peer, serial, received, version });
         }
     }
 
