@@ -192,7 +192,7 @@ async fn converse(stream: TcpStream, server: &Arc<BoardServer>) {
     // A message is written whole: waiting for more to send would only delay it.
     let _ = stream.set_nodelay(true);
     let stream = TokioIo::new(TimeoutStream::new(stream, STALL_MAX));
-    let service = service_fn(async |request| Ok::<_, Infallible>(server.answer(request).await));
+    let service = service_fn(async |request| Ok::<_, Infallible>(server.respond(request).await));
     let _ = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX)

@@ -6,7 +6,7 @@ use crate::cluster_state::{ClusterReader, ClusterStateError};
 use crate::completion_kind::CompletionKind;
 use crate::output;
 use crate::runtime::Runtime;
-use crate::say;
+use crate::stderr;
 use clap::Args;
 use std::io;
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ enum BoardError {
 }
 
 pub(crate) fn run(options: &BoardArgs) -> ExitCode {
-    say::exit_code(serve(options))
+    stderr::exit_code(serve(options))
 }
 
 fn serve(options: &BoardArgs) -> Result<(), BoardError> {
@@ -69,7 +69,7 @@ fn serve(options: &BoardArgs) -> Result<(), BoardError> {
             sandbox: None,
         };
         output::print(&format!("The board of {} is at {}\n", reader.place(), listener.url()))?;
-        say::note("the board only reads the cluster; press Ctrl-C to stop it");
+        stderr::note("the board only reads the cluster; press Ctrl-C to stop it");
         tokio::select! {
             never = listener.serve(source) => match never {},
             _ = interrupt.recv() => {}

@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// How long a user waits after pressing Tab.
-const PATIENCE: Duration = Duration::from_millis(1_800);
+const TIMEOUT: Duration = Duration::from_millis(1_800);
 
 /// The command that completion scripts call.
 const VERB: &str = "__complete";
@@ -43,8 +43,8 @@ pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     quieten();
     let (sender, receiver) = mpsc::channel();
     // It may wait for a server, or for a credential plugin; it ends with the process.
-    std::thread::spawn(move || sender.send(answer(words)));
-    match receiver.recv_timeout(PATIENCE) {
+    std::thread::spawn(move || sender.send(completions(words)));
+    match receiver.recv_timeout(TIMEOUT) {
         Ok(text) => drop(output::print(&text)),
         Err(_) => drop(output::print(&format!(":{NO_FILES}\n"))),
     }
@@ -59,7 +59,7 @@ fn quieten() {
     }
 }
 
-fn answer(words: Vec<OsString>) -> String {
+fn completions(words: Vec<OsString>) -> String {
     let words: Vec<OsString> = std::iter::once("taintward".into()).chain(words).collect();
     let last = words.len() - 1;
     let wants_flags = words[last].to_string_lossy().starts_with('-');

@@ -8,7 +8,7 @@ pub(crate) fn is_possible() -> bool {
 }
 
 /// Whether the user confirms.
-pub(crate) fn ask() -> io::Result<bool> {
+pub(crate) fn prompt() -> io::Result<bool> {
     io::stderr().write_all(b"Continue? [y/N] ")?;
     let mut line = String::new();
     io::stdin().read_line(&mut line)?;

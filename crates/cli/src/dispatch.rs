@@ -13,7 +13,7 @@ use crate::pending;
 use crate::plan;
 use crate::run;
 use crate::sandbox;
-use crate::say;
+use crate::stderr;
 use crate::taint;
 use crate::toleration_seconds::backfill;
 use crate::toleration_seconds::guard;
@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use taintward_controller::logging;
 
 pub(crate) fn main() -> ExitCode {
-    logging::report_panics(|sentence| say::error(sentence));
+    logging::report_panics(|sentence| stderr::error(sentence));
     if let Some(words) = complete::words() {
         return complete::run(words);
     }
@@ -36,7 +36,7 @@ pub(crate) fn main() -> ExitCode {
             let printed = complaint.print().and_then(|()| io::stdout().flush());
             match (complaint.exit_code(), printed) {
                 (0, Err(why)) if why.kind() != io::ErrorKind::BrokenPipe => {
-                    say::error(format!("cannot write to standard output: {why}"));
+                    stderr::error(format!("cannot write to standard output: {why}"));
                     ExitCode::FAILURE
                 }
                 (0, _) => ExitCode::SUCCESS,
@@ -70,7 +70,7 @@ fn run(command: ProgramCommand) -> ExitCode {
         ProgramCommand::Options => print(&cli::connection_flags()),
         ProgramCommand::Completion(options) => print(options.script()),
         ProgramCommand::Docs(options) => {
-            say::exit_code(docs::write(&options, &cli::program()).map(|text| print(&text)))
+            stderr::exit_code(docs::write(&options, &cli::program()).map(|text| print(&text)))
         }
     }
 }
@@ -84,5 +84,5 @@ fn lint_counts(options: &DoctorArgs) -> LintCounts {
 }
 
 fn print(text: &str) -> ExitCode {
-    say::exit_code(output::print(text))
+    stderr::exit_code(output::print(text))
 }

@@ -18,7 +18,7 @@ use crate::args::object_names;
 use crate::cluster_state::{ClusterReader, ClusterStateError, ReadError};
 use crate::output::{OutputArgs, PrintError};
 use crate::runtime::Runtime;
-use crate::say;
+use crate::stderr;
 use check::CheckVerdict;
 use checks::DoctorScope;
 use clap::Args;
@@ -80,9 +80,9 @@ pub(crate) type Lint<'l> = &'l dyn Fn(&DoctorArgs) -> LintCounts;
 pub(crate) fn run(options: &DoctorArgs, lint: Lint<'_>) -> ExitCode {
     let done = examine(options, lint);
     if let Err(DoctorError::Files(faults)) = &done {
-        faults.iter().for_each(say::error);
+        faults.iter().for_each(stderr::error);
     }
-    say::exit_code(done)
+    stderr::exit_code(done)
 }
 
 fn examine(options: &DoctorArgs, lint: Lint<'_>) -> Result<ExitCode, DoctorError> {
@@ -99,7 +99,7 @@ fn examine(options: &DoctorArgs, lint: Lint<'_>) -> Result<ExitCode, DoctorError
 
 fn read(options: &DoctorArgs) -> Result<ClusterFacts, ClusterStateError> {
     let mut cluster = ClusterOptions::from(options.server.clone());
-    cluster.settings.warn = say::warning;
+    cluster.settings.warn = stderr::warning;
     Runtime::new()?.block_on(async {
         let reader = ClusterReader::of(&cluster).await?;
         Ok(collect::from_cluster(&reader, options).await)

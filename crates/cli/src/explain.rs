@@ -24,7 +24,7 @@ use crate::messages::{self, paragraph, stamp};
 use crate::output::{API_VERSION, PrintError, PrintOptions, Printable};
 use crate::past_eviction::PastEviction;
 use crate::runtime::Runtime;
-use crate::say;
+use crate::stderr;
 use crate::taint_note::TaintNote;
 use clap::Args;
 use serde_json::{Value, json};
@@ -93,21 +93,21 @@ impl ExplainArgs {
 }
 
 pub(crate) fn run(options: &ExplainArgs) -> ExitCode {
-    let done = answer(options);
+    let done = explain(options);
     if let Err(ExplainError::ClusterState(why)) = &done {
-        say::errors(why.gaps());
+        stderr::errors(why.gaps());
     }
-    say::exit_code(done)
+    stderr::exit_code(done)
 }
 
-fn answer(options: &ExplainArgs) -> Result<ExitCode, ExplainError> {
+fn explain(options: &ExplainArgs) -> Result<ExitCode, ExplainError> {
     let targets = options.targets();
     let context = ExplainContext::read(options, &targets)?;
     let state = &context.related.state;
-    say::errors(&state.gaps);
-    state.notes.iter().for_each(say::note);
+    stderr::errors(&state.gaps);
+    state.notes.iter().for_each(stderr::note);
     let explanations = Explanations::of(&context, &targets);
-    say::errors(&explanations.missing);
+    stderr::errors(&explanations.missing);
     if !explanations.found.is_empty() {
         options.state.output.print(&explanations)?;
     }

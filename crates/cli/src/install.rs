@@ -20,7 +20,7 @@ use crate::args::dry_run::DryRun;
 use crate::confirm;
 use crate::output::{self, PrintError};
 use crate::runtime::Runtime;
-use crate::say;
+use crate::stderr;
 use apply::ApplyError;
 use changed_pods::ChangedPodsError;
 use chart::ChartError;
@@ -90,7 +90,7 @@ enum InstallError {
 }
 
 pub(crate) fn run(options: &InstallArgs) -> ExitCode {
-    say::exit_code(carry_out(options))
+    stderr::exit_code(carry_out(options))
 }
 
 fn carry_out(options: &InstallArgs) -> Result<(), InstallError> {
@@ -98,7 +98,7 @@ fn carry_out(options: &InstallArgs) -> Result<(), InstallError> {
     match &options.action() {
         InstallAction::Print => {
             if lacks_api_servers(values) {
-                say::warning(&format!("{OPEN}; name the networks of API servers with --api-server-cidr"));
+                stderr::warning(&format!("{OPEN}; name the networks of API servers with --api-server-cidr"));
             }
             print(&manifests(&chart::objects(values), json))
         }
@@ -131,7 +131,7 @@ fn lacks_api_servers(values: &InstallValues) -> bool {
 async fn networks(server: &ObjectClient) -> Vec<String> {
     match addresses::found(server).await {
         Ok(found) => {
-            say::line(
+            stderr::line(
                 "",
                 format!(
                     "API servers call from {}, and only these networks can connect to the webhook; apply again if \
@@ -142,7 +142,7 @@ async fn networks(server: &ObjectClient) -> Vec<String> {
             found
         }
         Err(why) => {
-            say::warning(&format!(
+            stderr::warning(&format!(
                 "{OPEN}: cannot find the networks of the API servers, because {why}; name them with --api-server-cidr"
             ));
             Vec::new()
@@ -177,9 +177,9 @@ fn confirm_removal(options: &InstallArgs, cluster: &str) -> Result<(), InstallEr
     let namespace = &options.values.common.namespace;
     let what = format!("This deletes the installation of Taintward in namespace {namespace} of {cluster}.");
     for line in output::wrap(&what, QUESTION_WIDTH) {
-        say::line("", line);
+        stderr::line("", line);
     }
-    match confirm::ask().map_err(InstallError::Prompt)? {
+    match confirm::prompt().map_err(InstallError::Prompt)? {
         true => Ok(()),
         false => Err(InstallError::Declined),
     }

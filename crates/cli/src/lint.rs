@@ -28,7 +28,7 @@ pub(crate) use lint_args::LintArgs;
 use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::ClusterStateError;
 use crate::output::{self, OutputArgs, PrintOptions, Printable};
-use crate::say;
+use crate::stderr;
 use baseline::{Baseline, BaselineError};
 use collect::{CollectedObjects, PodFindings};
 use config::{ConfigError, LintConfig};
@@ -83,9 +83,9 @@ impl Printable for LintReportData {
 pub(crate) fn run(options: &LintArgs) -> ExitCode {
     let output = options.common_output();
     if let (true, Some(output)) = (options.rules, &output) {
-        return say::exit_code(output.print(&rules::RuleTable));
+        return stderr::exit_code(output.print(&rules::RuleTable));
     }
-    say::exit_code(report(options).map(|report| print(options, output, &report)))
+    stderr::exit_code(report(options).map(|report| print(options, output, &report)))
 }
 
 /// Counts the findings of the rules in files, or else in the cluster, without config and baseline: errors, and warnings.
@@ -132,7 +132,7 @@ fn print(options: &LintArgs, output: Option<OutputArgs>, report: &LintReportData
         _ => output::print(&sarif::print(report)),
     };
     if let Err(why) = printed {
-        say::error(why);
+        stderr::error(why);
         return ExitCode::FAILURE;
     }
     remark(report, output.is_some_and(|output| output.is_for_people()));
@@ -149,28 +149,28 @@ fn print(options: &LintArgs, output: Option<OutputArgs>, report: &LintReportData
 /// Prints everything but findings to standard error, so that standard output keeps its format. A failure to write it is
 /// ignored.
 fn complain(report: &LintReportData) {
-    say::errors(&report.unreadable);
-    say::errors(&report.gaps);
+    stderr::errors(&report.unreadable);
+    stderr::errors(&report.gaps);
 }
 
 fn remark(report: &LintReportData, is_for_people: bool) {
     if report.is_empty() && !report.is_partial() {
-        say::warning(
+        stderr::warning(
             "nothing was checked: the input has no pod, workload or node, and no tolerations or taints in \
                       objects of other kinds",
         );
     }
-    report.unused_silences.iter().for_each(say::note);
+    report.unused_silences.iter().for_each(stderr::note);
     // A finding in a file that could not be read may still exist.
     match report.gone {
         0 => {}
         _ if report.is_partial() => {}
-        1 => say::note("1 finding of the baseline no longer occurs: write the baseline again"),
+        1 => stderr::note("1 finding of the baseline no longer occurs: write the baseline again"),
         many => {
-            say::note(format!("{many} findings of the baseline no longer occur: write the baseline again"))
+            stderr::note(format!("{many} findings of the baseline no longer occur: write the baseline again"))
         }
     }
     if is_for_people {
-        say::line("", report.summary());
+        stderr::line("", report.summary());
     }
 }

@@ -37,7 +37,7 @@ mod repeated_fields;
 mod run;
 mod runtime;
 mod sandbox;
-mod say;
+mod stderr;
 mod taint;
 mod taint_note;
 mod toleration_seconds;

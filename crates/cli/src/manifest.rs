@@ -167,14 +167,14 @@ impl YamlNode {
 
     /// The effective fields: of duplicates the last; of merged ones those that are not overridden.
     pub(crate) fn fields(&self) -> Vec<&MapEntry> {
-        let (mut told, mut all) = (BTreeSet::new(), Vec::new());
-        self.gather(MERGES_MAX, &mut told, &mut all);
+        let (mut seen, mut all) = (BTreeSet::new(), Vec::new());
+        self.gather(MERGES_MAX, &mut seen, &mut all);
         all
     }
 
-    fn gather<'t>(&'t self, depth: usize, told: &mut BTreeSet<&'t str>, all: &mut Vec<&'t MapEntry>) {
+    fn gather<'t>(&'t self, depth: usize, seen: &mut BTreeSet<&'t str>, all: &mut Vec<&'t MapEntry>) {
         let last =
-            self.entries().iter().rev().filter(|entry| *entry.key != *MERGE && told.insert(&entry.key));
+            self.entries().iter().rev().filter(|entry| *entry.key != *MERGE && seen.insert(&entry.key));
         let last: Vec<&MapEntry> = last.collect();
         all.extend(last.into_iter().rev());
         let Some(merged) = self.entries().iter().rev().find(|entry| *entry.key == *MERGE) else { return };
@@ -182,7 +182,7 @@ impl YamlNode {
         let one = std::slice::from_ref(&merged.value);
         let others =
             if matches!(merged.value.value, YamlValue::List(_)) { merged.value.items() } else { one };
-        others.iter().for_each(|other| other.gather(depth, told, all));
+        others.iter().for_each(|other| other.gather(depth, seen, all));
     }
 
     /// The text of a field; numbers and booleans as written.

@@ -1,7 +1,7 @@
 //! Formats what people read about a verdict: tolerations as in `kubectl describe`, reasons, lists.
 
 use crate::output::{PrintOptions, dated, harmless, when, wrap, zone_name};
-use crate::say;
+use crate::stderr;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -33,10 +33,10 @@ pub(crate) fn bullet(text: &mut String, sentence: &str, width: usize) {
 }
 
 /// Prints a sentence to standard error, wrapped as on standard output.
-pub(crate) fn say_wrapped(sentence: &str, view: &PrintOptions) {
+pub(crate) fn print_wrapped(sentence: &str, view: &PrintOptions) {
     let mut text = String::new();
     paragraph(&mut text, sentence, view);
-    text.lines().for_each(|line| say::line("", line));
+    text.lines().for_each(|line| stderr::line("", line));
 }
 
 /// The cluster or files of an answer, and its time, with the zone of all its times.
@@ -88,11 +88,11 @@ pub(crate) fn toleration(one: &Toleration) -> String {
 /// Why a taint evicts a pod: how the pod's tolerations match it.
 pub(crate) fn leaves_because(
     instance: &TaintInstance,
-    answer: TaintMatch,
+    taint_match: TaintMatch,
     tolerations: &[Toleration],
 ) -> String {
     let taint = &instance.taint;
-    match answer {
+    match taint_match {
         TaintMatch::Untolerated => format!("does not tolerate {taint}"),
         TaintMatch::Tolerated(at) | TaintMatch::Unsupported(at) => {
             format!("tolerates {taint} for {}", period(tolerations[at].period()))
@@ -107,8 +107,8 @@ pub(crate) fn leaves(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &Pod
     };
     let instance = &node.after[at as usize];
     let tolerations = &snapshot.shape(&snapshot.pods()[fate.pod as usize]).spec.tolerations;
-    let answer = toleration_matching::match_taint(tolerations, &instance.taint, snapshot.numeric());
-    leaves_because(instance, answer, tolerations)
+    let taint_match = toleration_matching::match_taint(tolerations, &instance.taint, snapshot.numeric());
+    leaves_because(instance, taint_match, tolerations)
 }
 
 /// Why pods of a node stay, with the number for each reason; most first.

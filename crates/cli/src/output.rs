@@ -40,7 +40,7 @@ pub(crate) struct OutputArgs {
     #[arg(short, long, value_name = "FORM", default_value = "table", hide_default_value = true, value_parser = OutputFormat::parse)]
     pub(crate) output: OutputFormat,
     #[command(flatten)]
-    pub(crate) look: TableArgs,
+    pub(crate) table: TableArgs,
 }
 
 /// The same flags without the format, for commands with formats of their own.
@@ -117,38 +117,38 @@ impl OutputArgs {
     }
 
     pub(crate) fn view(&self) -> PrintOptions {
-        let paper = Terminal::of_standard_output(self.look.color.paints());
+        let paper = Terminal::of_standard_output(self.table.color.paints());
         let wide = self.output == OutputFormat::Wide;
-        PrintOptions { wide, headers: !self.look.no_headers, ..PrintOptions::on(paper) }
+        PrintOptions { wide, headers: !self.table.no_headers, ..PrintOptions::on(paper) }
     }
 
     /// Prints a result to standard output.
-    pub(crate) fn print(&self, answer: &dyn Printable) -> Result<(), PrintError> {
-        print(&self.text(answer)?)
+    pub(crate) fn print(&self, result: &dyn Printable) -> Result<(), PrintError> {
+        print(&self.text(result)?)
     }
 
-    fn text(&self, answer: &dyn Printable) -> Result<String, PrintError> {
-        let view = PrintOptions { order: self.order(answer)?, ..self.view() };
+    fn text(&self, result: &dyn Printable) -> Result<String, PrintError> {
+        let view = PrintOptions { order: self.order(result)?, ..self.view() };
         match &self.output {
-            OutputFormat::Table | OutputFormat::Wide => Ok(answer.human(&view)),
+            OutputFormat::Table | OutputFormat::Wide => Ok(result.human(&view)),
             OutputFormat::Name => {
-                let names = answer.names();
+                let names = result.names();
                 Ok(view.in_order(&names).into_iter().map(|name| harmless(name) + "\n").collect())
             }
-            OutputFormat::Json => Ok(json(&sorted(answer, &view))),
-            OutputFormat::Yaml => structured::yaml(&sorted(answer, &view)).map_err(PrintError::Yaml),
+            OutputFormat::Json => Ok(json(&sorted(result, &view))),
+            OutputFormat::Yaml => structured::yaml(&sorted(result, &view)).map_err(PrintError::Yaml),
             OutputFormat::Template(template) => {
-                let text = template.execute(&sorted(answer, &view))?;
+                let text = template.execute(&sorted(result, &view))?;
                 // Programs get the exact text; on a terminal, control characters would take effect.
                 Ok(if view.paper.is_terminal { harmless_lines(&text) } else { text })
             }
-            OutputFormat::Columns(columns) => Ok(columns.table(&sorted(answer, &view), ITEMS)?.print(&view)),
+            OutputFormat::Columns(columns) => Ok(columns.table(&sorted(result, &view), ITEMS)?.print(&view)),
         }
     }
 
-    fn order(&self, answer: &dyn Printable) -> Result<Option<Vec<usize>>, SortError> {
-        let Some(key) = &self.look.sort_by else { return Ok(None) };
-        match answer.object().get(ITEMS).and_then(Value::as_array) {
+    fn order(&self, result: &dyn Printable) -> Result<Option<Vec<usize>>, SortError> {
+        let Some(key) = &self.table.sort_by else { return Ok(None) };
+        match result.object().get(ITEMS).and_then(Value::as_array) {
             Some(items) if !items.is_empty() => key.order(items).map(Some),
             _ => Ok(None),
         }
@@ -174,8 +174,8 @@ pub(crate) fn print(text: &str) -> Result<(), PrintError> {
 }
 
 /// The object, with its items in the order of the view.
-fn sorted(answer: &dyn Printable, view: &PrintOptions) -> Value {
-    let mut object = answer.object();
+fn sorted(result: &dyn Printable, view: &PrintOptions) -> Value {
+    let mut object = result.object();
     if view.order.is_some()
         && let Some(Value::Array(items)) = object.get_mut(ITEMS)
     {

@@ -22,7 +22,7 @@ use crate::args::kube_args::WHICH;
 use crate::cluster_state::{ClusterStateError, NO_UID};
 use crate::messages::{self, stamp};
 use crate::output::{OutputFormat, PrintError};
-use crate::say;
+use crate::stderr;
 use clap::Args;
 use serde_json::{Value, json};
 use std::io;
@@ -103,9 +103,9 @@ pub(crate) fn run(options: &PendingArgs) -> ExitCode {
         (false, false) => list::run(options),
     };
     if let Err(PendingError::ClusterState(why)) = &done {
-        say::errors(why.gaps());
+        stderr::errors(why.gaps());
     }
-    say::exit_code(done)
+    stderr::exit_code(done)
 }
 
 /// The sentence for a namespace without countdowns; for all namespaces if it is empty.

@@ -16,7 +16,7 @@ pub(crate) use preview::preview;
 
 use crate::args::cluster_state::ClusterStateArgs;
 use crate::cluster_state::{self, ClusterState, ClusterStateError, StateSource};
-use crate::say;
+use crate::stderr;
 use jiff::Timestamp;
 use node_edits::NodeEditError;
 use plan_args::{PlanArgsError, PlanMoment};
@@ -63,14 +63,14 @@ struct EditedNodes {
 }
 
 pub(crate) fn run(options: &PlanArgs) -> ExitCode {
-    let done = answer(options);
+    let done = plan(options);
     if let Err(PlanError::ClusterState(why)) = &done {
-        say::errors(why.gaps());
+        stderr::errors(why.gaps());
     }
-    say::exit_code(done)
+    stderr::exit_code(done)
 }
 
-fn answer(options: &PlanArgs) -> Result<ExitCode, PlanError> {
+fn plan(options: &PlanArgs) -> Result<ExitCode, PlanError> {
     let ClusterStateArgs { as_of, output, cluster, .. } = &options.state;
     let mut edits = options.edits()?;
     let given = cluster_state::sort(&options.filename);
@@ -78,7 +78,7 @@ fn answer(options: &PlanArgs) -> Result<ExitCode, PlanError> {
         edits.extend(change_file::read(file)?);
     }
     for file in &given.changes {
-        say::note(format!(
+        stderr::note(format!(
             "{} contains only nodes, so the command reads it as their changed state",
             file.display()
         ));
@@ -97,11 +97,11 @@ fn answer(options: &PlanArgs) -> Result<ExitCode, PlanError> {
         node_edits::apply(&state.snapshot, &edits, &options.node_lifecycle().map_err(PlanArgsError::from)?)?;
     let question = ForecastOptions { until, places_max: PLACES_MAX, about: &state.about };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
-    say::errors(&state.gaps);
-    state.notes.iter().for_each(say::note);
-    let answer = PlanReport::new(&state, &forecast, &edited.descriptions, until, options.limit);
-    output.print(&answer)?;
-    Ok(match (state.gaps.is_empty(), options.fail_on.iter().any(|what| answer.has(*what))) {
+    stderr::errors(&state.gaps);
+    state.notes.iter().for_each(stderr::note);
+    let report = PlanReport::new(&state, &forecast, &edited.descriptions, until, options.limit);
+    output.print(&report)?;
+    Ok(match (state.gaps.is_empty(), options.fail_on.iter().any(|what| report.has(*what))) {
         (false, _) => ExitCode::FAILURE,
         (true, false) => ExitCode::SUCCESS,
         (true, true) => ExitCode::from(2),

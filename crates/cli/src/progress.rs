@@ -8,12 +8,12 @@ use tokio::time::Instant;
 const QUIET: Duration = Duration::from_secs(1);
 
 /// How often the line is updated.
-const PACE: Duration = Duration::from_millis(200);
+const INTERVAL: Duration = Duration::from_millis(200);
 
 /// The progress of reading.
 pub(crate) struct Progress {
     next: Instant,
-    said: bool,
+    printed: bool,
     terminal: bool,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Progress {
 impl Default for Progress {
     fn default() -> Self {
         let terminal = io::stderr().is_terminal();
-        Self { next: Instant::now() + QUIET, said: false, terminal }
+        Self { next: Instant::now() + QUIET, printed: false, terminal }
     }
 }
 
@@ -32,19 +32,19 @@ impl Progress {
         if !count.is_multiple_of(64) || Instant::now() < self.next {
             return;
         }
-        let _ = match (self.terminal, self.said) {
+        let _ = match (self.terminal, self.printed) {
             (true, _) => write!(io::stderr(), "\r\x1b[Kreading: {count} {what}"),
             (false, false) => writeln!(io::stderr(), "reading: {count} {what} so far"),
             (false, true) => Ok(()),
         };
-        self.said = true;
-        self.next = Instant::now() + PACE;
+        self.printed = true;
+        self.next = Instant::now() + INTERVAL;
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.said && self.terminal {
+        if self.printed && self.terminal {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }

@@ -1,7 +1,7 @@
 //! Warns of fields in files that repeat an earlier one of the same map.
 
 use crate::manifest::{TextPosition, YamlNode};
-use crate::say;
+use crate::stderr;
 
 /// Warns of the first repeated field of an object.
 pub(crate) fn warn(file: &str, tree: &YamlNode) {
@@ -12,5 +12,5 @@ pub(crate) fn warn(file: &str, tree: &YamlNode) {
         1 => String::new(),
         many => format!("; {} more fields of this object are repeated", many - 1),
     };
-    say::warning(&format!("{file}:{line}:{column}: {first}{more}"));
+    stderr::warning(&format!("{file}:{line}:{column}: {first}{more}"));
 }

@@ -13,7 +13,7 @@ mod toleration_seconds_args;
 pub(crate) use run_args::RunOptions;
 
 use crate::runtime::Runtime;
-use crate::say;
+use crate::stderr;
 use std::borrow::Cow;
 use std::error::Error;
 use std::io;
@@ -48,12 +48,12 @@ pub(crate) fn run(options: RunOptions) -> ExitCode {
     let runtime = match before_start(&options) {
         Ok(runtime) => runtime,
         Err(why) => {
-            say::error(why);
+            stderr::error(why);
             return ExitCode::FAILURE;
         }
     };
     if let Err(error) = logging::start(options.logging) {
-        say::error(format!("cannot start logging: {error}"));
+        stderr::error(format!("cannot start logging: {error}"));
         return ExitCode::FAILURE;
     }
     logging::end_on_panic();

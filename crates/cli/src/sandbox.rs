@@ -18,7 +18,7 @@ pub(crate) use sandbox_args::SandboxCommand;
 use crate::board::{BoardListener, BoardSource, CommandRunner};
 use crate::pending::DeadlineWatch;
 use crate::runtime::Runtime;
-use crate::say;
+use crate::stderr;
 use board_buttons::BoardButtons;
 use fakekube::api::{self, ApiServer};
 use fakekube::resource::known;
@@ -87,7 +87,7 @@ pub(crate) fn run(command: SandboxCommand) -> ExitCode {
             }
         })
     };
-    say::exit_code(done())
+    stderr::exit_code(done())
 }
 
 /// Runs the sandbox to its end.
@@ -182,7 +182,7 @@ fn more_handles() {
 async fn save_on_signal(mut requests: Signal, server: ApiServer, path: PathBuf) {
     while requests.recv().await.is_some() {
         if let Err(error) = files::save(&server, &path) {
-            say::error(error);
+            stderr::error(error);
         }
     }
 }
@@ -234,8 +234,8 @@ async fn show(
         match terminal {
             true => live_evictions::run(world, &introduction, opening).await,
             false => {
-                let told = async { opening.await.iter().for_each(say::error) };
-                tokio::join!(event_log::run(world, &introduction), told).0
+                let print_errors = async { opening.await.iter().for_each(stderr::error) };
+                tokio::join!(event_log::run(world, &introduction), print_errors).0
             }
         }
     };

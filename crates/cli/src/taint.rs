@@ -57,14 +57,14 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
 
 pub(crate) fn run(options: &TaintArgs, preview: Preview<'_>) -> ExitCode {
     if let Some(warning) = &options.dry_run.warning {
-        crate::say::warning(warning);
+        crate::stderr::warning(warning);
     }
     match carry_out(options, preview) {
         Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
-        Ok(failures) => complain(&node_write_error::told(&failures)),
-        Err(trouble @ TaintCommandError::Misuse(_)) => complain(&format!("error: {trouble}\n")),
-        Err(trouble) => {
-            crate::say::error(trouble);
+        Ok(failures) => complain(&node_write_error::report(&failures)),
+        Err(error @ TaintCommandError::Misuse(_)) => complain(&format!("error: {error}\n")),
+        Err(error) => {
+            crate::stderr::error(error);
             ExitCode::FAILURE
         }
     }
@@ -128,7 +128,7 @@ fn confirm_evictions(
     if options.yes {
         return Ok(());
     }
-    if confirm::ask()? { Ok(()) } else { Err(TaintCommandError::Declined) }
+    if confirm::prompt()? { Ok(()) } else { Err(TaintCommandError::Declined) }
 }
 
 /// Fails if the API server does not respond at all, with its address and what to do.

@@ -69,7 +69,7 @@ pub(crate) fn run(options: &VersionArgs) -> ExitCode {
     let complaints: Vec<String> = printed.into_iter().chain(failure).collect();
     for complaint in &complaints {
         // A failed write is ignored.
-        crate::say::error(complaint);
+        crate::stderr::error(complaint);
     }
     if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -27,7 +27,7 @@ enum WebhookCommandError {
 pub(crate) fn serve(options: WebhookOptions) -> ExitCode {
     if let Err(error) = logging::start(options.logging) {
         // A failed write is ignored.
-        crate::say::error(format!("cannot start logging: {error}"));
+        crate::stderr::error(format!("cannot start logging: {error}"));
         return ExitCode::FAILURE;
     }
     match drive(options.settings) {

@@ -155,12 +155,12 @@ mod tests {
     #[test]
     fn an_unknown_name_gets_the_list_of_known_ones() {
         for text in ["", "-", "**", "node-lifecycle", "-node-ipam-controller", "-*"] {
-            let refusal = parse(text).unwrap_err().to_string();
+            let error = parse(text).unwrap_err().to_string();
             assert!(
-                refusal.contains(
+                error.contains(
                     "out of: taint-eviction-controller, node-lifecycle-controller, dedicated-pool-controller"
                 ),
-                "{text}: {refusal}"
+                "{text}: {error}"
             );
         }
     }

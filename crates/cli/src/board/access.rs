@@ -51,7 +51,7 @@ pub(super) enum Admission<'r> {
         location: String,
         cookie: String,
     },
-    Refused(StatusCode, &'static str),
+    Rejected(StatusCode, &'static str),
 }
 
 impl BoardAccess {
@@ -63,13 +63,13 @@ impl BoardAccess {
     pub(super) fn check<'r, B>(&self, request: &'r Request<B>) -> Admission<'r> {
         let (uri, headers) = (request.uri(), request.headers());
         if !self.host.accepts(uri, headers) {
-            return Admission::Refused(
+            return Admission::Rejected(
                 StatusCode::FORBIDDEN,
                 "the board serves localhost, 127.0.0.1 and [::1] only; open the address that it printed",
             );
         }
         if !is_own_page(headers) {
-            return Admission::Refused(
+            return Admission::Rejected(
                 StatusCode::FORBIDDEN,
                 "the board does not serve requests of other sites' pages; paste the address that it printed",
             );
@@ -88,7 +88,7 @@ impl BoardAccess {
             return Admission::Entered { location, cookie };
         }
         page.map_or(
-            Admission::Refused(
+            Admission::Rejected(
                 StatusCode::UNAUTHORIZED,
                 "the request has no valid token; open the address that the board printed, with its token",
             ),
@@ -100,13 +100,13 @@ impl BoardAccess {
         let offered = headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
         let page = page.filter(|_| offered.is_some_and(|token| self.secrets.buttons.is(token)));
         let Some(page) = page else {
-            return Admission::Refused(
+            return Admission::Rejected(
                 StatusCode::UNAUTHORIZED,
                 "the token is missing or wrong; reload the page",
             );
         };
         if headers.get(CONTENT_TYPE).is_none_or(|kind| kind != "application/json") {
-            return Admission::Refused(
+            return Admission::Rejected(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "the body has an unsupported content type; send application/json",
             );
@@ -162,7 +162,7 @@ mod tests {
         match access.check(&request.body(()).expect("a request")) {
             Admission::Granted(page) => (200, page.to_owned()),
             Admission::Entered { location, cookie } => (303, without(format!("{location} {cookie}"))),
-            Admission::Refused(status, _) => (status.as_u16(), String::new()),
+            Admission::Rejected(status, _) => (status.as_u16(), String::new()),
         }
     }
 
@@ -171,9 +171,9 @@ mod tests {
 
     #[test]
     fn scripts_other_sites_and_other_ports_cannot_get_the_cookie() {
-        let (status, answer) = admission("GET", "/?token=TOKEN", &[HOST]);
+        let (status, headers) = admission("GET", "/?token=TOKEN", &[HOST]);
         assert_eq!(status, 303);
-        assert_eq!(answer, "/FOLDER/ taintward-board=SESSION; Path=/FOLDER/; HttpOnly; SameSite=Strict");
+        assert_eq!(headers, "/FOLDER/ taintward-board=SESSION; Path=/FOLDER/; HttpOnly; SameSite=Strict");
         assert_eq!(admission("GET", "/?token=TOKENx", &[HOST]).0, 401);
         assert_eq!(admission("GET", "/events?token=TOKEN", &[HOST]).0, 401, "the first page alone takes it");
         assert_eq!(admission("GET", "/FOLDER/events?token=TOKEN", &[HOST]).0, 401);

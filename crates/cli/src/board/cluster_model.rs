@@ -204,7 +204,7 @@ impl ClusterModel {
 
     pub(crate) fn budgets(&mut self, batch: Vec<WatchEvent<BudgetObject>>, now: Now) {
         for event in batch.into_iter().filter_map(|event| event.into_object_event(now.mono)) {
-            self.budgets.apply(event.map(BudgetObject::refusal), now);
+            self.budgets.apply(event.map(BudgetObject::blocked), now);
         }
         self.pending.is_any |= !self.budgets.take_changes().is_empty();
     }
@@ -297,7 +297,7 @@ impl ClusterModel {
             self.nodes.values().map(|node| (node.name.as_str(), node.zone.as_str())).collect();
         let mut all = limits::holds(self.pods.iter(), &of_nodes);
         all.extend(limits::brakes(&zones));
-        all.extend(limits::refusals(self.budgets.values()));
+        all.extend(limits::blocked(self.budgets.values()));
         all
     }
 }

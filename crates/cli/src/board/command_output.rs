@@ -45,8 +45,8 @@ impl CommandRunner {
     pub(crate) async fn run(&self, words: &[&str]) -> Result<String, CommandError> {
         let command = words.join(" ");
         let _permit = self.permits.acquire().await.expect("the semaphore is never closed");
-        let refused = |why| CommandError::Start { command: command.clone(), why };
-        let mut child = Command::new(program().map_err(refused)?)
+        let start_error = |why| CommandError::Start { command: command.clone(), why };
+        let mut child = Command::new(program().map_err(start_error)?)
             .args(words)
             .args(&self.flags)
             .stdin(Stdio::null())
@@ -54,7 +54,7 @@ impl CommandRunner {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .map_err(refused)?;
+            .map_err(start_error)?;
         let (out, complaints) = (child.stdout.take(), child.stderr.take());
         let whole = async { tokio::join!(read(out), read(complaints), child.wait()) };
         let (out, complaints, status) = tokio::time::timeout(TIME_MAX, whole)
@@ -72,8 +72,8 @@ impl CommandRunner {
 /// What a command says about its failure, without what concerns its command line only.
 fn sentences(complaints: &str) -> String {
     let lines = complaints.lines().map(|line| line.strip_prefix("error: ").unwrap_or(line));
-    let told = lines.take_while(|line| !line.is_empty() && !line.starts_with("Usage:"));
-    told.collect::<Vec<_>>().join("\n")
+    let message = lines.take_while(|line| !line.is_empty() && !line.starts_with("Usage:"));
+    message.collect::<Vec<_>>().join("\n")
 }
 
 /// This program, even if its file was replaced after the start.

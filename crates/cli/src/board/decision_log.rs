@@ -77,7 +77,7 @@ impl DecisionLog {
         type Group<'a> = (&'a NodeName, ClusterChange, &'static str);
         let mut groups: BTreeMap<Group<'_>, Vec<PodDecision<'_>>> = BTreeMap::new();
         for change in changes {
-            if let Some((kind, label, text)) = told(change, now) {
+            if let Some((kind, label, text)) = entry(change, now) {
                 let state = change.after.as_ref().filter(|state| state.leaves()).or(change.before.as_ref());
                 let decision = PodDecision { pod: change.id.name(), text, state };
                 groups.entry((&change.node, kind, label)).or_default().push(decision);
@@ -119,7 +119,7 @@ impl DecisionLog {
 }
 
 /// The line for a change of a pod; `None`: the change does not concern an eviction.
-fn told(change: &PodChange, now: Now) -> Option<(ClusterChange, &'static str, String)> {
+fn entry(change: &PodChange, now: Now) -> Option<(ClusterChange, &'static str, String)> {
     let line = |kind: ClusterChange, state: &PodState| {
         let taint = state.taint.as_deref().unwrap_or_default();
         let left = seconds_left(state, now);

@@ -21,14 +21,14 @@ pub(crate) fn holds(pods: impl Iterator<Item = PodView>, zones: &HashMap<&str, &
     for pod in pods.filter(|pod| pod.state.phase == PodPhase::Held) {
         *held.entry(zones.get(pod.node.as_str()).copied().unwrap_or_default()).or_default() += 1;
     }
-    let told = |(zone, pods): (&str, usize)| {
+    let view = |(zone, pods): (&str, usize)| {
         let text = match pods {
             1 => "1 pod is held: its countdown is paused until its release.".to_owned(),
             pods => format!("{pods} pods are held: their countdowns are paused until their release."),
         };
         limit("held", named(zone), text)
     };
-    held.into_iter().map(told).collect()
+    held.into_iter().map(view).collect()
 }
 
 /// The zones in which node lifecycle controllers taint more slowly or not at all, by their default limits.
@@ -40,7 +40,7 @@ pub(crate) fn brakes(zones: &BTreeMap<&str, ZoneCounts>) -> Vec<LimitView> {
                     those that they added.";
         return vec![limit("slowed", "the cluster".to_owned(), text.to_owned())];
     }
-    let told = |(zone, counts): (&&str, &ZoneCounts)| {
+    let view = |(zone, counts): (&&str, &ZoneCounts)| {
         let (bad, all) = (counts.not_ready, counts.ready + counts.not_ready);
         let is_partial = state(counts) == ZoneState::PartialDisruption;
         is_partial.then(|| {
@@ -53,13 +53,13 @@ pub(crate) fn brakes(zones: &BTreeMap<&str, ZoneCounts>) -> Vec<LimitView> {
             limit("slowed", named(zone), text)
         })
     };
-    zones.iter().filter_map(told).collect()
+    zones.iter().filter_map(view).collect()
 }
 
 /// Budgets that permit no eviction.
-pub(crate) fn refusals<'b>(budgets: impl Iterator<Item = &'b (String, Option<String>)>) -> Vec<LimitView> {
-    let told = |(name, why): &(String, Option<String>)| Some(limit("blocked", name.clone(), why.clone()?));
-    let mut all: Vec<LimitView> = budgets.filter_map(told).collect();
+pub(crate) fn blocked<'b>(budgets: impl Iterator<Item = &'b (String, Option<String>)>) -> Vec<LimitView> {
+    let view = |(name, why): &(String, Option<String>)| Some(limit("blocked", name.clone(), why.clone()?));
+    let mut all: Vec<LimitView> = budgets.filter_map(view).collect();
     all.sort();
     all
 }
@@ -72,28 +72,28 @@ fn named(zone: &str) -> String {
 mod tests {
     use super::*;
 
-    fn told(zones: &[(&'static str, u32, u32)]) -> Vec<(String, String)> {
+    fn slowed(zones: &[(&'static str, u32, u32)]) -> Vec<(String, String)> {
         let counts = |&(zone, ready, not_ready)| (zone, ZoneCounts { ready, not_ready });
         brakes(&zones.iter().map(counts).collect()).into_iter().map(|one| (one.about, one.text)).collect()
     }
 
     #[test]
     fn a_zone_is_slowed_by_the_rules_of_node_lifecycle() {
-        assert_eq!(told(&[]), []);
-        assert_eq!(told(&[("a", 3, 2)]), [], "two nodes do not disrupt a zone");
-        let small = told(&[("a", 2, 3), ("b", 9, 0)]);
+        assert_eq!(slowed(&[]), []);
+        assert_eq!(slowed(&[("a", 3, 2)]), [], "two nodes do not disrupt a zone");
+        let small = slowed(&[("a", 2, 3), ("b", 9, 0)]);
         assert_eq!(small.len(), 1);
         assert!(
             small[0].1.starts_with("3 of 5 nodes are not ready.") && small[0].1.contains("no more nodes"),
             "{small:?}"
         );
-        let large = told(&[("a", 20, 60)]);
+        let large = slowed(&[("a", 20, 60)]);
         assert!(large[0].1.contains("at a low rate"), "{large:?}");
         assert_eq!(
-            told(&[("a", 0, 2), ("b", 1, 0)]),
+            slowed(&[("a", 0, 2), ("b", 1, 0)]),
             [],
             "a zone that is down altogether keeps the ordinary rate"
         );
-        assert_eq!(told(&[("a", 0, 2), ("b", 0, 1)])[0].0, "the cluster");
+        assert_eq!(slowed(&[("a", 0, 2), ("b", 0, 1)])[0].0, "the cluster");
     }
 }

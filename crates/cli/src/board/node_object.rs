@@ -89,11 +89,11 @@ impl NodeObject {
         let is_new = |one: &&ConditionDetails| silent.is_none() || one.status != "Unknown";
         let bad =
             self.details.conditions.iter().filter(|one| one.status != healthy(&one.kind)).filter(is_new);
-        let told = bad.map(|one| {
+        let reasons = bad.map(|one| {
             let why = if one.message.is_empty() { &one.reason } else { &one.message };
             format!("{} is {}: {why}", one.kind, one.status).trim_end_matches([':', ' ', '.']).to_owned()
         });
-        silent.clone().into_iter().chain(told).collect::<Vec<_>>().join("; ")
+        silent.clone().into_iter().chain(reasons).collect::<Vec<_>>().join("; ")
     }
 
     fn taint(&self, taint: &Taint, seen: Wall) -> NodeTaintView {

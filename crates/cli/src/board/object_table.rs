@@ -90,13 +90,13 @@ mod tests {
 
     const NOW: Now = Now::exact(Mono::from_secs(0), Wall::from_secs(0));
 
-    fn told(table: &mut ObjectTable<u8>, event: ObjectEvent<(Uid, u8)>) -> Vec<TableChange<u8>> {
+    fn changes(table: &mut ObjectTable<u8>, event: ObjectEvent<(Uid, u8)>) -> Vec<TableChange<u8>> {
         table.apply(event, NOW);
         table.take_changes()
     }
 
     fn applied(table: &mut ObjectTable<u8>, uid: &str, value: u8) -> Vec<TableChange<u8>> {
-        told(table, ObjectEvent::Applied { fact: (Uid::new(uid), value), listed: false })
+        changes(table, ObjectEvent::Applied { fact: (Uid::new(uid), value), listed: false })
     }
 
     #[test]
@@ -106,18 +106,18 @@ mod tests {
         assert_eq!(applied(&mut table, "a", 2), [TableChange::Applied(Uid::new("a"), Some(1))]);
         applied(&mut table, "b", 3);
         applied(&mut table, "c", 4);
-        assert_eq!(told(&mut table, ObjectEvent::ListStarted { silent_since: None }), []);
+        assert_eq!(changes(&mut table, ObjectEvent::ListStarted { silent_since: None }), []);
         let unreadable = ObjectRef { uid: Some(Uid::new("c")), ..ObjectRef::default() };
-        assert_eq!(told(&mut table, ObjectEvent::Undecodable(unreadable)), []);
-        assert_eq!(told(&mut table, ObjectEvent::ListAborted), []);
+        assert_eq!(changes(&mut table, ObjectEvent::Undecodable(unreadable)), []);
+        assert_eq!(changes(&mut table, ObjectEvent::ListAborted), []);
         assert_eq!(table.values().count(), 3);
         applied(&mut table, "b", 5);
-        assert_eq!(told(&mut table, ObjectEvent::ListCompleted), [TableChange::Gone(Uid::new("a"), 2)]);
+        assert_eq!(changes(&mut table, ObjectEvent::ListCompleted), [TableChange::Gone(Uid::new("a"), 2)]);
         let end = ObjectRef { uid: Some(Uid::new("b")), ..ObjectRef::default() };
         assert_eq!(
-            told(&mut table, ObjectEvent::Deleted(end.clone())),
+            changes(&mut table, ObjectEvent::Deleted(end.clone())),
             [TableChange::Gone(Uid::new("b"), 5)]
         );
-        assert_eq!(told(&mut table, ObjectEvent::Deleted(end)), []);
+        assert_eq!(changes(&mut table, ObjectEvent::Deleted(end)), []);
     }
 }

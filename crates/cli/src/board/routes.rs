@@ -55,7 +55,7 @@ pub(super) struct BoardServer {
 
 impl BoardServer {
     /// Answers one request.
-    pub(super) async fn answer<B>(self: &Arc<Self>, request: Request<B>) -> BoardResponse
+    pub(super) async fn respond<B>(self: &Arc<Self>, request: Request<B>) -> BoardResponse
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -63,7 +63,7 @@ impl BoardServer {
         let page = match self.access.check(&request) {
             Admission::Granted(page) => page,
             Admission::Entered { location, cookie } => return entered(&location, &cookie),
-            Admission::Refused(status, why) => return text(status, why),
+            Admission::Rejected(status, why) => return text(status, why),
         };
         let query = request.uri().query().unwrap_or_default();
         match (request.method(), page) {
@@ -77,10 +77,10 @@ impl BoardServer {
             (&Method::GET, "plan") => self.plan(query).await,
             (&Method::POST, "action") => self.act(request).await,
             (_, "" | "board.css" | "board.js" | "events" | "explain" | "plan") => {
-                let mut answer =
+                let mut response =
                     text(StatusCode::METHOD_NOT_ALLOWED, "this method is not supported; use GET");
-                answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
-                answer
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
+                response
             }
             _ => text(
                 StatusCode::NOT_FOUND,
@@ -102,7 +102,7 @@ impl BoardServer {
             let message = message.unwrap_or_else(|_| Bytes::from_static(b": alive\n\n"));
             Some((Ok(Frame::data(message)), (server, viewer)))
         });
-        answer(StatusCode::OK, "text/event-stream", StreamBody::new(Box::pin(events)).boxed())
+        response(StatusCode::OK, "text/event-stream", StreamBody::new(Box::pin(events)).boxed())
     }
 
     async fn explain(&self, query: &str) -> BoardResponse {
@@ -180,7 +180,7 @@ impl BoardServer {
         match sandbox.act(action).await {
             Ok(message) => {
                 let json = serde_json::json!({ "message": message }).to_string();
-                answer(StatusCode::OK, "application/json", Full::from(json).boxed())
+                response(StatusCode::OK, "application/json", Full::from(json).boxed())
             }
             Err(why) => text(StatusCode::UNPROCESSABLE_ENTITY, &why),
         }
@@ -207,31 +207,31 @@ fn parameter_owned(pair: &str) -> Option<(&str, String)> {
 }
 
 fn entered(location: &str, cookie: &str) -> BoardResponse {
-    let mut answer = text(StatusCode::SEE_OTHER, "");
+    let mut response = text(StatusCode::SEE_OTHER, "");
     for (name, value) in [(LOCATION, location), (SET_COOKIE, cookie)] {
         if let Ok(value) = HeaderValue::from_str(value) {
-            answer.headers_mut().insert(name, value);
+            response.headers_mut().insert(name, value);
         }
     }
-    answer
+    response
 }
 
 fn text(status: StatusCode, text: &str) -> BoardResponse {
-    answer(status, PLAIN, Full::from(text.to_owned()).boxed())
+    response(status, PLAIN, Full::from(text.to_owned()).boxed())
 }
 
 /// A failure that the page shows in place of an answer.
 fn failed(why: &str) -> BoardResponse {
-    let mut answer = text(StatusCode::OK, why);
-    answer.headers_mut().insert("failed", HeaderValue::from_static("1"));
-    answer
+    let mut response = text(StatusCode::OK, why);
+    response.headers_mut().insert("failed", HeaderValue::from_static("1"));
+    response
 }
 
 fn bytes(kind: &'static str, bytes: &'static [u8]) -> BoardResponse {
-    answer(StatusCode::OK, kind, Full::from(Bytes::from_static(bytes)).boxed())
+    response(StatusCode::OK, kind, Full::from(Bytes::from_static(bytes)).boxed())
 }
 
-fn answer(status: StatusCode, kind: &'static str, body: BoxBody<Bytes, Infallible>) -> BoardResponse {
+fn response(status: StatusCode, kind: &'static str, body: BoxBody<Bytes, Infallible>) -> BoardResponse {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();

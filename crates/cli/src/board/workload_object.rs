@@ -179,7 +179,7 @@ impl<K: WorkloadResource> WatchedObject for WorkloadObject<K> {
 
 impl BudgetObject {
     /// Its UID, its name, and why it allows no eviction; `None`: it allows some, or protects no pod.
-    pub(crate) fn refusal(self) -> (Uid, (String, Option<String>)) {
+    pub(crate) fn blocked(self) -> (Uid, (String, Option<String>)) {
         let BudgetStatusJson { disruptions_allowed, current_healthy, desired_healthy, expected_pods } =
             self.status;
         let text = (disruptions_allowed == 0 && expected_pods > 0).then(|| {

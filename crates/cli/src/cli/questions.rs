@@ -28,10 +28,10 @@ pub(crate) const QUESTIONS: [(&str, &str); 12] = [
 /// The questions with their commands, with the name under which the user called the program.
 pub(super) fn questions(called: &str) -> String {
     let mut text = "Questions and the commands that answer them:\n".to_owned();
-    for (question, answer) in QUESTIONS {
+    for (question, commands) in QUESTIONS {
         text += &format!("  {question}\n");
         // One on a line, so that it can be pasted.
-        for command in answer.split(", ") {
+        for command in commands.split(", ") {
             text += &format!("      {called} {command}\n");
         }
     }

@@ -240,10 +240,10 @@ fn the_error_of_a_wrong_value_names_the_expected_form() {
         ("now", "unexpected argument 'now'"),
     ];
     for (flags, expected) in rows {
-        let said = complaint(flags);
-        assert!(said.contains(expected), "{flags}: {said}");
+        let message = complaint(flags);
+        assert!(message.contains(expected), "{flags}: {message}");
         let flag = flags.split([' ', '=']).next().unwrap();
-        assert!(said.contains(if flag == "-v" { "--v" } else { flag }), "{flags} is not named: {said}");
+        assert!(message.contains(if flag == "-v" { "--v" } else { flag }), "{flags} is not named: {message}");
     }
 }
 
@@ -287,8 +287,8 @@ fn inconsistent_flags_are_rejected() {
         ),
     ];
     for (flags, expected) in rows {
-        let said = complaint(flags);
-        assert!(said.contains(expected), "{flags}: {said}");
+        let message = complaint(flags);
+        assert!(message.contains(expected), "{flags}: {message}");
     }
     // Just within the limits.
     for flags in [
@@ -358,8 +358,8 @@ fn old_switches_name_their_replacements() {
     ];
     for (flags, flag, text) in rows {
         let notices = notices(flags);
-        let [(named, said)] = &notices[..] else { panic!("{flags}: {notices:?}") };
-        assert!(named == flag && said.contains(text), "{flags}: {named}: {said}");
+        let [(named, message)] = &notices[..] else { panic!("{flags}: {notices:?}") };
+        assert!(named == flag && message.contains(text), "{flags}: {named}: {message}");
         assert_eq!(plan(flags).settings.mode, WriteMode::Enforce, "{flags}");
     }
     assert_eq!(notices("--feature-gates=SeparateTaintEvictionController=true"), []);

@@ -24,8 +24,8 @@ impl ServerClock {
     }
 
     /// The clock of a server whose response arrived between these times of this machine.
-    pub(crate) fn of(asked: Wall, answered: Wall, date: Option<Wall>) -> Self {
-        let ahead = date.map_or(0, |date| ahead(asked, answered, date));
+    pub(crate) fn of(sent: Wall, received: Wall, date: Option<Wall>) -> Self {
+        let ahead = date.map_or(0, |date| ahead(sent, received, date));
         Self { clock: Clock::system(), ahead }
     }
 
@@ -54,10 +54,10 @@ impl ServerClock {
 }
 
 /// How far the server's clock is ahead; zero if the clocks may be equal.
-fn ahead(asked: Wall, answered: Wall, date: Wall) -> i64 {
-    let (asked, answered, date) = (asked.as_micros(), answered.as_micros(), date.as_micros());
-    let least = date.saturating_sub(answered);
-    let most = date.saturating_add(RESOLUTION).saturating_sub(asked);
+fn ahead(sent: Wall, received: Wall, date: Wall) -> i64 {
+    let (sent, received, date) = (sent.as_micros(), received.as_micros(), date.as_micros());
+    let least = date.saturating_sub(received);
+    let most = date.saturating_add(RESOLUTION).saturating_sub(sent);
     if least <= 0 && most >= 0 {
         return 0;
     }
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn differences_within_the_whole_seconds_count_as_none() {
         let at = |millis: i64| Wall::from_micros(1_800_000_000_000_000 + millis * 1_000);
-        for (asked, answered, date, expected) in [
+        for (sent, received, date, expected) in [
             (200, 300, 0, 0),
             (1_900, 2_100, 1_000, 0),
             (900, 1_100, 1_000, 0),
@@ -79,14 +79,14 @@ mod tests {
             (200, 400, -60_000, -59_800),
             (0, 5_000, 3_000, 0),
         ] {
-            let found = ahead(at(asked), at(answered), at(date));
-            assert_eq!(found / 1_000, expected, "{asked} {answered} {date}");
+            let found = ahead(at(sent), at(received), at(date));
+            assert_eq!(found / 1_000, expected, "{sent} {received} {date}");
         }
         let clock = |date| ServerClock::of(at(200), at(400), date);
         assert_eq!(clock(None).remark(), None);
-        let said = clock(Some(at(-60_000))).remark().unwrap();
+        let remark = clock(Some(at(-60_000))).remark().unwrap();
         assert_eq!(
-            said,
+            remark,
             "this machine's clock is 59s ahead of the API server's; the output uses the API server's time"
         );
     }

@@ -63,9 +63,9 @@ impl<'c> ClusterReader<'c> {
     /// Connects and waits for a first response.
     pub(crate) async fn of(cluster: &'c ClusterOptions) -> Result<Self, ClusterStateError> {
         let local = ServerClock::local();
-        let asked = local.now().wall;
+        let sent = local.now().wall;
         let (connected, greeting) = greeted(&cluster.settings, cluster.timeout).await?;
-        let clock = ServerClock::of(asked, local.now().wall, greeting.date);
+        let clock = ServerClock::of(sent, local.now().wall, greeting.date);
         Ok(Self { cluster, connected, version: greeting.version, clock })
     }
 

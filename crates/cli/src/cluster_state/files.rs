@@ -332,15 +332,15 @@ impl TypeMeta<'_> {
     }
 }
 
-/// Passes each object of a text to `tell`, including those in lists. Returns the errors.
-fn each_object(text: &str, tell: &mut dyn FnMut(StateObject<'_>)) -> Vec<ParseError> {
+/// Passes each object of a text to `visit`, including those in lists. Returns the errors.
+fn each_object(text: &str, visit: &mut dyn FnMut(StateObject<'_>)) -> Vec<ParseError> {
     if let Some(list) = one_json(text).filter(|whole| whole.kind.ends_with("List")) {
         let mut faults = Vec::new();
         let items = list.items.iter().flatten();
-        items.for_each(|item| of_json((text, item.get()), &list, LISTS_MAX, tell, &mut faults));
+        items.for_each(|item| of_json((text, item.get()), &list, LISTS_MAX, visit, &mut faults));
         return faults;
     }
-    manifest::each(text, |tree| tell(of_tree(tree)))
+    manifest::each(text, |tree| visit(of_tree(tree)))
 }
 
 fn of_tree(tree: &YamlNode) -> StateObject<'_> {
@@ -366,7 +366,7 @@ fn of_json<'t>(
     (text, item): (&'t str, &'t str),
     list: &TypeMeta<'t>,
     depth: usize,
-    tell: &mut dyn FnMut(StateObject<'_>),
+    visit: &mut dyn FnMut(StateObject<'_>),
     faults: &mut Vec<ParseError>,
 ) {
     let offset = item.as_ptr() as usize - text.as_ptr() as usize;
@@ -376,8 +376,8 @@ fn of_json<'t>(
         // Its fields may be repeated or of other types.
         let from = ObjectPosition::Offset(offset).mark(text);
         faults.extend(manifest::each_from(item, from, |tree| match kind {
-            "" => tell(of_tree(tree)),
-            kind => tell(of_tree(&tree.clone().called(&list.api_version, kind))),
+            "" => visit(of_tree(tree)),
+            kind => visit(of_tree(&tree.clone().called(&list.api_version, kind))),
         }));
         return;
     };
@@ -387,9 +387,9 @@ fn of_json<'t>(
     }
     match head.items.take() {
         Some(items) => {
-            items.iter().for_each(|inner| of_json((text, inner.get()), &head, depth - 1, tell, faults));
+            items.iter().for_each(|inner| of_json((text, inner.get()), &head, depth - 1, visit, faults));
         }
-        None => tell(StateObject {
+        None => visit(StateObject {
             kind: StateObjectKind::of(&head.api_version, &head.kind),
             word: head.kind,
             place: ObjectPosition::Offset(offset),

@@ -218,15 +218,15 @@ impl<'r, 'c> RelatedReader<'r, 'c> {
 
     /// Reads the named nodes and those of the pods; for an unscheduled pod all nodes with all their pods.
     async fn nodes(&mut self, wanted: &ObjectNames) {
-        let looks_for_one = self.details.pods.iter().any(|pod| pod.node.is_empty() && !pod.is_over());
-        if looks_for_one {
+        let has_unscheduled_pod = self.details.pods.iter().any(|pod| pod.node.is_empty() && !pod.is_over());
+        if has_unscheduled_pod {
             self.all_nodes().await;
             self.pods("", "", "the free resources of nodes are unknown").await;
         }
         let of_pods = self.details.pods.iter().chain(self.details.made.values());
         let of_pods = of_pods.map(|pod| pod.node.clone()).filter(|node| !node.is_empty());
         let names: BTreeSet<String> = wanted.nodes.iter().cloned().chain(of_pods).collect();
-        if !looks_for_one && !wanted.workloads.is_empty() && names.len() > NODES_READ_MAX {
+        if !has_unscheduled_pod && !wanted.workloads.is_empty() && names.len() > NODES_READ_MAX {
             self.all_nodes().await;
         }
         for name in names {

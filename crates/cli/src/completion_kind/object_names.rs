@@ -13,7 +13,7 @@ use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 const NAMES_MAX: usize = 500;
 
 /// Shells discard completions that take longer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The flags of the typed line about the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,7 +146,7 @@ fn listed(
             names.push(item.metadata.name.to_string());
             Ok(())
         };
-        pages(&connected.streams, listing, PATIENCE, add).await.ok()?;
+        pages(&connected.streams, listing, TIMEOUT, add).await.ok()?;
         Some(names)
     };
     runtime.ok().and_then(|runtime| runtime.block_on(names)).unwrap_or_default()

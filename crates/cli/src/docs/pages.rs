@@ -161,9 +161,9 @@ fn index(description: &Command, questions: &[(&str, &str)]) -> String {
         line(&mut text, format_args!("| [`taintward {name}`]({name}.md) | {} |", about(command)));
     }
     text.push_str("\n| question | command |\n|---|---|\n");
-    for (question, answer) in questions {
+    for (question, commands) in questions {
         let commands: Vec<String> =
-            answer.split(", ").map(|command| format!("`taintward {}`", cell(command))).collect();
+            commands.split(", ").map(|command| format!("`taintward {}`", cell(command))).collect();
         line(&mut text, format_args!("| {question} | {} |", commands.join(", ")));
     }
     text
@@ -265,11 +265,11 @@ mod tests {
             assert!(verbs.contains(&page.verb), "the program has no command {}", page.verb);
         }
         let help = description.clone().render_help().to_string();
-        for (question, answer) in program.questions {
-            let verb = answer.split(' ').next().unwrap();
-            assert!(verbs.contains(&verb), "{question} {answer}");
+        for (question, commands) in program.questions {
+            let verb = commands.split(' ').next().unwrap();
+            assert!(verbs.contains(&verb), "{question} {commands}");
             let commands: String =
-                answer.split(", ").map(|command| format!("\n      taintward {command}")).collect();
+                commands.split(", ").map(|command| format!("\n      taintward {command}")).collect();
             assert!(help.contains(&format!("{question}{commands}")), "{help}");
         }
     }

@@ -11,7 +11,7 @@ use super::api_resources::{MONITORING, called, place};
 use super::install_args::ConflictPolicy;
 use crate::args::dry_run::DryRun;
 use crate::output::{self, PrintError};
-use crate::say;
+use crate::stderr;
 use serde_json::Value;
 use std::time::Duration;
 use taintward_kube::node_client::{NodeRequestError, PatchOptions};
@@ -41,16 +41,16 @@ const TRIES: usize = 50;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ApplyError {
     #[error("cannot apply {object}: {why}{}", remedy(why))]
-    Refused { object: String, why: NodeRequestError },
+    Rejected { object: String, why: NodeRequestError },
     #[error(
         "all objects are applied, but {object} of an earlier installation is not deleted: {why}{}",
         remedy(why)
     )]
     NotPruned { object: String, why: NodeRequestError },
     #[error(
-        "{object} is not established after {waited:?}: {said}; run the command again, or wait longer with --timeout"
+        "{object} is not established after {waited:?}: {condition}; run the command again, or wait longer with --timeout"
     )]
-    NotEstablished { object: String, waited: Duration, said: String },
+    NotEstablished { object: String, waited: Duration, condition: String },
     #[error(
         "cannot create the objects of --with-monitoring: this cluster does not serve {kinds} of {MONITORING}/v1; install \
          the Prometheus operator or its custom resource definitions, or omit --with-monitoring. Nothing was changed"
@@ -63,13 +63,13 @@ pub(super) enum ApplyError {
 /// What the user can do about it.
 fn remedy(why: &NodeRequestError) -> &'static str {
     match why {
-        NodeRequestError::Status(said) if said.code == 409 => {
+        NodeRequestError::Status(status) if status.code == 409 => {
             "; --force-conflicts overwrites these fields, which another client manages; add --dry-run=server to try it"
         }
-        NodeRequestError::Status(said) if said.code == 403 => {
+        NodeRequestError::Status(status) if status.code == 403 => {
             "; use an account that may create these objects and that has every permission that they grant"
         }
-        NodeRequestError::Status(said) if said.code == 404 => {
+        NodeRequestError::Status(status) if status.code == 404 => {
             "; this server does not serve objects of this kind: check that it is the API server of a cluster"
         }
         _ => "",
@@ -127,7 +127,7 @@ async fn missing_kinds(server: &ObjectClient, objects: &[RenderedObject]) -> Res
         let kind = object["kind"].as_str().unwrap_or_default();
         if place(object).group == MONITORING && !missing.iter().any(|known| known == kind) {
             // The API server lists a kind that it serves, even in a namespace that does not exist.
-            let served = server.all(place(object)).await.map_err(|why| refused(object, why))?;
+            let served = server.all(place(object)).await.map_err(|why| rejected(object, why))?;
             missing.extend(served.is_none().then(|| kind.to_owned()));
         }
     }
@@ -136,11 +136,11 @@ async fn missing_kinds(server: &ObjectClient, objects: &[RenderedObject]) -> Res
 
 async fn is_there(server: &ObjectClient, namespace: &str) -> Result<bool, ApplyError> {
     let object = serde_json::json!({"kind": "Namespace", "metadata": {"name": namespace}});
-    Ok(server.read(place(&object)).await.map_err(|why| refused(&object, why))?.is_some())
+    Ok(server.read(place(&object)).await.map_err(|why| rejected(&object, why))?.is_some())
 }
 
-fn refused(object: &Value, why: NodeRequestError) -> ApplyError {
-    ApplyError::Refused { object: called(object), why }
+fn rejected(object: &Value, why: NodeRequestError) -> ApplyError {
+    ApplyError::Rejected { object: called(object), why }
 }
 
 /// Whether the object is replaced as a whole.
@@ -155,8 +155,8 @@ async fn one(
     tried: DryRun,
     conflicts: ConflictPolicy,
 ) -> Result<&'static str, ApplyError> {
-    let refused = |why| refused(object, why);
-    let before = server.read(place(object)).await.map_err(refused)?;
+    let rejected = |why| rejected(object, why);
+    let before = server.read(place(object)).await.map_err(rejected)?;
     let created = if before.is_none() { "created" } else { "configured" };
     if tried == DryRun::Client {
         return Ok(created);
@@ -179,9 +179,9 @@ async fn one(
         tokio::time::sleep(PAUSE).await;
         response = send().await;
     }
-    let response = response.map_err(refused)?;
+    let response = response.map_err(rejected)?;
     for warning in &response.warnings {
-        say::line("Warning: ", format!("{}: {warning}", called(object)));
+        stderr::line("Warning: ", format!("{}: {warning}", called(object)));
     }
     let same = before.is_some_and(|before| {
         let [before, after] = [&before.body, &response.body].map(|body| meaning(body));
@@ -193,7 +193,7 @@ async fn one(
 /// Whether a policy rejects the object only because the API server has not yet read the objects that its rules name.
 /// The code is 403 or 422, as the policy says.
 fn is_policy_starting(why: &NodeRequestError) -> bool {
-    matches!(why, NodeRequestError::Status(said) if said.message.contains("not yet synced"))
+    matches!(why, NodeRequestError::Status(status) if status.message.contains("not yet synced"))
 }
 
 /// An object without the fields that the API server maintains.
@@ -212,10 +212,10 @@ fn meaning(body: &[u8]) -> Value {
 
 /// Waits until the API server serves the kind.
 async fn established(server: &ObjectClient, definition: &Value, timeout: Duration) -> Result<(), ApplyError> {
-    let mut said = "the API server reports no condition".to_owned();
+    let mut condition = "the API server reports no condition".to_owned();
     let until = async {
         loop {
-            let response = server.read(place(definition)).await.map_err(|why| refused(definition, why))?;
+            let response = server.read(place(definition)).await.map_err(|why| rejected(definition, why))?;
             let object: Value =
                 response.and_then(|response| serde_json::from_slice(&response.body).ok()).unwrap_or_default();
             let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -223,14 +223,14 @@ async fn established(server: &ObjectClient, definition: &Value, timeout: Duratio
                 return Ok(());
             }
             if let Some(message) = conditions.iter().find_map(|one| one["message"].as_str()) {
-                said = message.to_owned();
+                condition = message.to_owned();
             }
             tokio::time::sleep(PAUSE).await;
         }
     };
     match tokio::time::timeout(timeout, until).await {
         Ok(done) => done,
-        Err(_) => Err(ApplyError::NotEstablished { object: called(definition), waited: timeout, said }),
+        Err(_) => Err(ApplyError::NotEstablished { object: called(definition), waited: timeout, condition }),
     }
 }
 

@@ -208,7 +208,7 @@ pub(crate) enum InstallAction {
 /// What the command does with fields that another client manages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConflictPolicy {
-    Refuse,
+    Reject,
     Take,
 }
 
@@ -216,7 +216,7 @@ pub(crate) enum ConflictPolicy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolRemoval {
     /// Removes nothing while pools exist.
-    Refuse,
+    Reject,
     /// Keeps them, and the taints of their nodes.
     Keep,
     /// Deletes them first, then their definitions.
@@ -256,9 +256,9 @@ impl InstallArgs {
         let leftovers = match (self.crds, self.keep_pools) {
             (true, _) => PoolRemoval::Delete,
             (false, true) => PoolRemoval::Keep,
-            (false, false) => PoolRemoval::Refuse,
+            (false, false) => PoolRemoval::Reject,
         };
-        let conflicts = if self.force_conflicts { ConflictPolicy::Take } else { ConflictPolicy::Refuse };
+        let conflicts = if self.force_conflicts { ConflictPolicy::Take } else { ConflictPolicy::Reject };
         match (&self.chart, self.uninstall, self.apply) {
             (Some(folder), ..) => InstallAction::Chart(folder.clone()),
             (None, false, false) => InstallAction::Print,

@@ -11,7 +11,7 @@ use super::install_args::{InstallPart, InstallValues};
 use super::uninstall::everything;
 use crate::args::dry_run::DryRun;
 use crate::output;
-use crate::say;
+use crate::stderr;
 use serde_json::{Value, json};
 use taintward_kube::object_client::ObjectClient;
 
@@ -36,7 +36,7 @@ pub(super) async fn all(
         return Ok(());
     }
     let names: Vec<String> = left.iter().map(called).collect();
-    say::line(
+    stderr::line(
         "",
         format!(
             "an earlier installation granted what these flags do not need; deleting {}",

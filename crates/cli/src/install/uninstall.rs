@@ -11,7 +11,7 @@ use super::{NAME, RenderedObject, quoted};
 use crate::args::controllers::KNOWN;
 use crate::args::dry_run::DryRun;
 use crate::output::{self, PrintError};
-use crate::say;
+use crate::stderr;
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -42,7 +42,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UninstallError {
     #[error("cannot delete {object}: {why}{}", remedy(why))]
-    Refused { object: String, why: NodeRequestError },
+    Rejected { object: String, why: NodeRequestError },
     #[error(
         "nothing was deleted: dedicated pools exist ({pools}), and only the controller removes their taints from the \
          nodes; use --crds to delete the pools and their definition first, or --keep-pools to keep them and their taints"
@@ -62,7 +62,7 @@ pub(super) enum UninstallError {
 /// What the user can do about it.
 fn remedy(why: &NodeRequestError) -> &'static str {
     match why {
-        NodeRequestError::Status(said) if said.code == 403 => {
+        NodeRequestError::Status(status) if status.code == 403 => {
             "; use an account that may delete these objects"
         }
         NodeRequestError::Status(_) => "",
@@ -168,7 +168,7 @@ pub(super) async fn all(
     values.monitoring.with_everything();
     let values = &values;
     let pools = names(server, POOLS).await?;
-    if leftovers == PoolRemoval::Refuse && values.has(InstallPart::Controller) && !pools.is_empty() {
+    if leftovers == PoolRemoval::Reject && values.has(InstallPart::Controller) && !pools.is_empty() {
         return Err(UninstallError::Pools { pools: pools.join(", ") });
     }
     let (first, rest): (Vec<Value>, Vec<Value>) = doomed(values, leftovers)
@@ -199,15 +199,18 @@ pub(super) async fn report_kept(
     let mut kept = Vec::new();
     for object in chart::objects(&everything(values)) {
         if object.value["kind"] == "CustomResourceDefinition" {
-            let refused = |why| UninstallError::Refused { object: called(&object.value), why };
-            if server.read(place(&object.value)).await.map_err(refused)?.is_some() {
+            let rejected = |why| UninstallError::Rejected { object: called(&object.value), why };
+            if server.read(place(&object.value)).await.map_err(rejected)?.is_some() {
                 kept.push(object.value["metadata"]["name"].as_str().unwrap_or_default().to_owned());
             }
         }
     }
     if !kept.is_empty() {
         let kept = kept.join(", ");
-        say::line("", format!("keeping the definitions {kept} with their objects; --crds deletes them too"));
+        stderr::line(
+            "",
+            format!("keeping the definitions {kept} with their objects; --crds deletes them too"),
+        );
     }
     Ok(())
 }
@@ -233,8 +236,8 @@ async fn delete_all(
     tried: DryRun,
 ) -> Result<(), UninstallError> {
     for name in names(server, of).await? {
-        let said = format!("{kind}.{}/{name}", of.group);
-        delete(server, ObjectRef { name: &name, ..of }, &said, tried).await?;
+        let called = format!("{kind}.{}/{name}", of.group);
+        delete(server, ObjectRef { name: &name, ..of }, &called, tried).await?;
     }
     Ok(())
 }
@@ -267,15 +270,15 @@ async fn delete_own(server: &ObjectClient, object: &Value, tried: DryRun) -> Res
     let known = object["metadata"]["labels"].as_object().into_iter().flatten();
     let known: Vec<_> = known.filter(|(key, _)| key.starts_with("app.kubernetes.io/")).collect();
     if !known.is_empty() {
-        let refused = |why| UninstallError::Refused { object: called(object), why };
-        let found = server.read(place(object)).await.map_err(refused)?;
+        let rejected = |why| UninstallError::Rejected { object: called(object), why };
+        let found = server.read(place(object)).await.map_err(rejected)?;
         let found: Option<Value> = found.and_then(|found| serde_json::from_slice(&found.body).ok());
         let has =
             |found: &Value| known.iter().all(|(key, value)| found["metadata"]["labels"][key] == **value);
         if found.is_some_and(|found| !has(&found)) {
             let message =
                 format!("keeping {}: it does not have the labels of an installation", called(object));
-            say::line("", message);
+            stderr::line("", message);
             return Ok(());
         }
     }
@@ -288,10 +291,10 @@ async fn delete(
     called: &str,
     tried: DryRun,
 ) -> Result<(), UninstallError> {
-    let refused = |why| UninstallError::Refused { object: called.to_owned(), why };
+    let rejected = |why| UninstallError::Rejected { object: called.to_owned(), why };
     let was_there = match tried {
-        DryRun::Client => server.read(place).await.map_err(refused)?.is_some(),
-        _ => server.delete(place, tried == DryRun::Server).await.map_err(refused)?,
+        DryRun::Client => server.read(place).await.map_err(rejected)?.is_some(),
+        _ => server.delete(place, tried == DryRun::Server).await.map_err(rejected)?,
     };
     if was_there {
         output::print(&format!("{called} deleted{}\n", tried.suffix()))?;
@@ -301,9 +304,10 @@ async fn delete(
 
 /// The names of all objects of a kind; none if the API server does not serve the kind.
 async fn names(server: &ObjectClient, of: ObjectRef<'_>) -> Result<Vec<String>, UninstallError> {
-    let told = server.all(of).await;
-    let told = told.map_err(|why| UninstallError::Refused { object: of.plural.to_owned(), why })?;
-    let list: Value = told.and_then(|told| serde_json::from_slice(&told.body).ok()).unwrap_or_default();
+    let response = server.all(of).await;
+    let response = response.map_err(|why| UninstallError::Rejected { object: of.plural.to_owned(), why })?;
+    let list: Value =
+        response.and_then(|response| serde_json::from_slice(&response.body).ok()).unwrap_or_default();
     let items = list["items"].as_array().into_iter().flatten();
     Ok(items.filter_map(|item| Some(item["metadata"]["name"].as_str()?.to_owned())).collect())
 }

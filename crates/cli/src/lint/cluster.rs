@@ -38,7 +38,7 @@ pub(super) fn read(
     numeric: NumericOperators,
     pods: PodFindings,
 ) -> Result<CollectedObjects, ClusterStateError> {
-    with(cluster, async |look| look.all(numeric, pods).await)
+    with(cluster, async |reader| reader.all(numeric, pods).await)
 }
 
 /// Adds the cluster's nodes and DaemonSets to objects from files.
@@ -46,11 +46,11 @@ pub(super) fn around(
     cluster: &ClusterOptions,
     mut files: CollectedObjects,
 ) -> Result<CollectedObjects, ClusterStateError> {
-    let around = with(cluster, async |look| {
+    let around = with(cluster, async |reader| {
         let (mut basket, mut gaps) = (Collector::default(), Vec::new());
-        look.nodes(&mut basket, &mut gaps).await;
+        reader.nodes(&mut basket, &mut gaps).await;
         let mut around = CollectedObjects { gaps, ..basket.into_gathered() };
-        look.all_daemons(&mut around).await;
+        reader.all_daemons(&mut around).await;
         around
     })?;
     files.facts.nodes.extend(around.facts.nodes);
@@ -64,11 +64,11 @@ pub(super) fn around(
 
 fn with(
     cluster: &ClusterOptions,
-    look: impl AsyncFnOnce(ClusterLint<'_>) -> CollectedObjects,
+    read: impl AsyncFnOnce(ClusterLint<'_>) -> CollectedObjects,
 ) -> Result<CollectedObjects, ClusterStateError> {
     Runtime::new()?.block_on(async {
         let (connected, _) = greeted(&cluster.settings, cluster.timeout).await?;
-        Ok(look(ClusterLint { cluster, connected: &connected }).await)
+        Ok(read(ClusterLint { cluster, connected: &connected }).await)
     })
 }
 

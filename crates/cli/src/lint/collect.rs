@@ -82,7 +82,7 @@ pub(crate) struct Collector {
     /// Pods without an owner that are not stored.
     pods: usize,
     counted: BTreeMap<Severity, usize>,
-    told: usize,
+    visited: usize,
     progress: Progress,
 }
 
@@ -103,8 +103,8 @@ impl Collector {
     }
 
     fn count(&mut self) {
-        self.told += 1;
-        self.progress.at(self.told, "objects");
+        self.visited += 1;
+        self.progress.at(self.visited, "objects");
     }
 
     /// The nodes that were added.

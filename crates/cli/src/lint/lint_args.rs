@@ -51,7 +51,7 @@ pub(crate) struct LintArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
     feature_gates: Vec<GateSetting>,
     #[command(flatten)]
-    look: TableArgs,
+    table: TableArgs,
     #[command(flatten)]
     cluster: ClusterOptions,
 }
@@ -116,7 +116,9 @@ impl LintArgs {
     /// The options of a format that all commands have.
     pub(crate) fn common_output(&self) -> Option<OutputArgs> {
         match &self.output {
-            LintForm::Common(output) => Some(OutputArgs { output: output.clone(), look: self.look.clone() }),
+            LintForm::Common(output) => {
+                Some(OutputArgs { output: output.clone(), table: self.table.clone() })
+            }
             LintForm::Sarif | LintForm::Github => None,
         }
     }

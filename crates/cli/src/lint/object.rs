@@ -369,10 +369,10 @@ fn special_resources(spec: &YamlNode) -> bool {
         name.split_once('/')
             .is_some_and(|(domain, _)| domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io"))
     };
-    let asks = |container: &YamlNode| {
+    let requests = |container: &YamlNode| {
         let kinds = ["requests", "limits"].into_iter().filter_map(|kind| container.at(&["resources", kind]));
         kinds.flat_map(YamlNode::entries).any(|entry| special(&entry.key))
     };
     let lists = ["containers", "initContainers"].into_iter().filter_map(|name| spec.get(name));
-    lists.flat_map(YamlNode::items).any(asks)
+    lists.flat_map(YamlNode::items).any(requests)
 }

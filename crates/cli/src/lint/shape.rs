@@ -80,7 +80,7 @@ impl<'t> FoundShapes<'t> {
     pub(crate) fn of_other(tree: &'t YamlNode) -> Self {
         let mut found = Self::default();
         // A text may be such a list as a whole.
-        match looks_like_list(tree) {
+        match probable_list(tree) {
             Some(list) => found.free(tree, &FieldPath::Root, Some(list), None),
             None => found.other(tree, &FieldPath::Root, None),
         }
@@ -118,7 +118,7 @@ impl<'t> FoundShapes<'t> {
             if meant.is_none() && is_scalar(value) {
                 continue;
             }
-            let list = meant.or_else(|| looks_like_list(value));
+            let list = meant.or_else(|| probable_list(value));
             let here = FieldPath::Field(path, key);
             if key == wanted.0.field() && here.to_string() == wanted.1.to_string() {
                 self.wrong_types(value, &here, wanted.0, true);
@@ -181,23 +181,23 @@ impl<'t> FoundShapes<'t> {
         own: Option<LintedList>,
         inherited: Option<LintedList>,
     ) {
-        match (&value.value, own.or(inherited).or_else(|| looks_like_list(value))) {
+        match (&value.value, own.or(inherited).or_else(|| probable_list(value))) {
             (YamlValue::Text(text), _) if text.contains('\n') => {
                 self.texts.push((path.to_string(), value));
             }
-            (YamlValue::List(items), Some(list)) if items.iter().any(looks_like_element) => {
+            (YamlValue::List(items), Some(list)) if items.iter().any(is_probable_element) => {
                 self.wrong_types(value, path, list, false);
                 if !has_placeholder(value) {
                     self.lists.push(FoundList { path: path.to_string(), list, items, is_of_pod: false });
                 }
             }
             (YamlValue::List(items), Some(list))
-                if items.iter().any(|item| item.items().iter().any(looks_like_element)) =>
+                if items.iter().any(|item| item.items().iter().any(is_probable_element)) =>
             {
                 self.wrong_types(value, path, list, false);
             }
             (YamlValue::Map(_), Some(list))
-                if path.field().ends_with(list.field()) && looks_like_element(value) && is_flat(value) =>
+                if path.field().ends_with(list.field()) && is_probable_element(value) && is_flat(value) =>
             {
                 self.wrong_types(value, path, list, false);
             }
@@ -300,7 +300,7 @@ fn is_pod_spec(tree: &YamlNode) -> bool {
 }
 
 /// Whether it has a field of a toleration or a taint besides a value.
-fn looks_like_element(item: &YamlNode) -> bool {
+fn is_probable_element(item: &YamlNode) -> bool {
     ["key", "operator", "effect", "tolerationSeconds"].iter().any(|field| item.get(field).is_some())
 }
 
@@ -319,7 +319,7 @@ fn named_after(key: &str) -> Option<LintedList> {
 
 /// The list that this is, whatever its name: each element has an effect of taints or seconds, and no other fields than
 /// tolerations and taints have.
-fn looks_like_list(value: &YamlNode) -> Option<LintedList> {
+fn probable_list(value: &YamlNode) -> Option<LintedList> {
     let items = value.items();
     let is_effect = |item: &YamlNode| known_effect(item.text("effect")).is_some();
     let fits = |item: &YamlNode| {

@@ -34,11 +34,11 @@ fn report(text: &str) -> LintReportData {
 }
 
 /// `TL101@3:7`, or `broken@3:7`
-fn told(text: &str) -> String {
+fn reported(text: &str) -> String {
     let report = report(text);
-    let found = report.findings.iter().map(|told| {
-        let place = told.place();
-        format!("{}@{}", told.rule.id(), place.split_once(':').unwrap().1)
+    let found = report.findings.iter().map(|finding| {
+        let place = finding.place();
+        format!("{}@{}", finding.rule.id(), place.split_once(':').unwrap().1)
     });
     let unreadable = report
         .unreadable

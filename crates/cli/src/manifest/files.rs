@@ -59,36 +59,36 @@ impl ManifestFileError {
     }
 }
 
-/// Passes each named text to `tell`.
-pub(crate) fn each(named: &[PathBuf], tell: &mut dyn FnMut(ManifestFile)) {
+/// Passes each named text to `visit`.
+pub(crate) fn each(named: &[PathBuf], visit: &mut dyn FnMut(ManifestFile)) {
     for path in named {
         let name = path.display().to_string();
         if path.as_os_str() == "-" {
-            tell(ManifestFile { name: STDIN.to_owned(), text: read(io::stdin().lock(), None) });
+            visit(ManifestFile { name: STDIN.to_owned(), text: read(io::stdin().lock(), None) });
         } else if path.is_dir() {
             let mut any = false;
             folder(path, 0, &mut |found| {
                 any = true;
-                tell(found);
+                visit(found);
             });
             if !any {
-                tell(ManifestFile { name, text: Err(ManifestFileError::NothingInIt) });
+                visit(ManifestFile { name, text: Err(ManifestFileError::NothingInIt) });
             }
         } else {
-            tell(ManifestFile { name, text: file(path) });
+            visit(ManifestFile { name, text: file(path) });
         }
     }
 }
 
 /// Hidden files and folders are skipped: they belong to other tools.
-fn folder(path: &Path, depth: usize, tell: &mut dyn FnMut(ManifestFile)) {
+fn folder(path: &Path, depth: usize, visit: &mut dyn FnMut(ManifestFile)) {
     let failed = |why| ManifestFile { name: path.display().to_string(), text: Err(why) };
     if depth > DEPTH_MAX {
-        return tell(failed(ManifestFileError::TooDeep));
+        return visit(failed(ManifestFileError::TooDeep));
     }
     let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries,
-        Err(why) => return tell(failed(ManifestFileError::System { why })),
+        Err(why) => return visit(failed(ManifestFileError::System { why })),
     };
     let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
     paths.sort();
@@ -98,9 +98,9 @@ fn folder(path: &Path, depth: usize, tell: &mut dyn FnMut(ManifestFile)) {
         let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         match () {
             () if hidden => {}
-            () if is_folder => folder(&path, depth + 1, tell),
+            () if is_folder => folder(&path, depth + 1, visit),
             () if ENDINGS.contains(&ending) && !path.is_dir() => {
-                tell(ManifestFile { name: path.display().to_string(), text: file(&path) });
+                visit(ManifestFile { name: path.display().to_string(), text: file(&path) });
             }
             () => {}
         }

@@ -26,20 +26,20 @@ pub(crate) struct ParseError {
     pub(crate) why: String,
 }
 
-/// Passes the objects of a text to `tell`, including those in lists, and also documents of other types, as they are.
+/// Passes the objects of a text to `visit`, including those in lists, and also documents of other types, as they are.
 /// Returns the errors.
-pub(crate) fn each(text: &str, tell: impl FnMut(&YamlNode)) -> Vec<ParseError> {
-    each_from(text, TextPosition::FIRST, tell)
+pub(crate) fn each(text: &str, visit: impl FnMut(&YamlNode)) -> Vec<ParseError> {
+    each_from(text, TextPosition::FIRST, visit)
 }
 
 /// The same for a text that begins at a position of a longer one.
-pub(crate) fn each_from(text: &str, from: TextPosition, mut tell: impl FnMut(&YamlNode)) -> Vec<ParseError> {
+pub(crate) fn each_from(text: &str, from: TextPosition, mut visit: impl FnMut(&YamlNode)) -> Vec<ParseError> {
     let mut faults = Vec::new();
-    parts(text, from).into_iter().for_each(|part| part_of(&part, &mut faults, &mut tell));
+    parts(text, from).into_iter().for_each(|part| part_of(&part, &mut faults, &mut visit));
     faults
 }
 
-fn part_of(part: &TextPart<'_>, faults: &mut Vec<ParseError>, tell: &mut dyn FnMut(&YamlNode)) {
+fn part_of(part: &TextPart<'_>, faults: &mut Vec<ParseError>, visit: &mut dyn FnMut(&YamlNode)) {
     let mut options = granit_parser::options! {
         flow_nesting_limit: DEPTH_MAX,
         block_nesting_limit: DEPTH_MAX,
@@ -48,7 +48,7 @@ fn part_of(part: &TextPart<'_>, faults: &mut Vec<ParseError>, tell: &mut dyn FnM
     let parser = Parser::new_from_str_with_options(part.text, options);
     let mut reader = YamlReader { parser, from: part.from, anchors: HashMap::new(), pieces: 0 };
     loop {
-        match reader.document(tell) {
+        match reader.document(visit) {
             Ok(true) => {}
             Ok(false) => return,
             Err(fault) => {
@@ -104,7 +104,7 @@ impl<'t> YamlReader<'t> {
     }
 
     /// Reads up to the end of a document. Returns whether there was one.
-    fn document(&mut self, tell: &mut dyn FnMut(&YamlNode)) -> Result<bool, ParseError> {
+    fn document(&mut self, visit: &mut dyn FnMut(&YamlNode)) -> Result<bool, ParseError> {
         self.anchors.clear();
         self.pieces = 0;
         loop {
@@ -112,11 +112,11 @@ impl<'t> YamlReader<'t> {
                 None | Some((Event::StreamEnd, _)) => return Ok(false),
                 Some((Event::DocumentEnd, _)) => return Ok(true),
                 Some((Event::StreamStart | Event::DocumentStart(..), _)) => {}
-                Some((Event::MappingStart(style, ..), at)) => self.top(style, at, tell)?,
+                Some((Event::MappingStart(style, ..), at)) => self.top(style, at, visit)?,
                 Some((event, at)) => {
                     let tree = self.tree(event, at)?;
                     if tree.value != YamlValue::Null {
-                        tell(&tree);
+                        visit(&tree);
                     }
                 }
             }
@@ -128,7 +128,7 @@ impl<'t> YamlReader<'t> {
         &mut self,
         style: StructureStyle,
         at: TextSpan,
-        tell: &mut dyn FnMut(&YamlNode),
+        visit: &mut dyn FnMut(&YamlNode),
     ) -> Result<(), ParseError> {
         let mut entries = Vec::new();
         // Items that need the list's kind, which may follow them, and those after them.
@@ -141,19 +141,19 @@ impl<'t> YamlReader<'t> {
             let key = self.key(event, at)?;
             let (event, at) = self.within()?;
             if key.as_text() == ITEMS && matches!(event, Event::SequenceStart(..)) {
-                self.list(&entries, waiting.get_or_insert_default(), tell)?;
+                self.list(&entries, waiting.get_or_insert_default(), visit)?;
             } else {
                 entries.push(entry(&key, self.tree(event, at)?));
             }
         };
         let list = whole(style, at, end, entries);
         match waiting {
-            None => tell(&list),
+            None => visit(&list),
             Some(items) => {
                 if list.names().any(|entry| entry.earlier.is_some()) {
-                    tell(&list);
+                    visit(&list);
                 }
-                items.into_iter().for_each(|item| tell_item(item, &list, tell));
+                items.into_iter().for_each(|item| visit_item(item, &list, visit));
             }
         }
         Ok(())
@@ -164,7 +164,7 @@ impl<'t> YamlReader<'t> {
         &mut self,
         before: &[MapEntry],
         waiting: &mut Vec<YamlNode>,
-        tell: &mut dyn FnMut(&YamlNode),
+        visit: &mut dyn FnMut(&YamlNode),
     ) -> Result<(), ParseError> {
         let list = YamlNode { value: YamlValue::Map(before.to_vec().into()), ..YamlNode::default() };
         let is_known = list.get(KIND).is_some() && list.get(VERSION).is_some();
@@ -177,7 +177,7 @@ impl<'t> YamlReader<'t> {
             let item = self.tree(event, at)?;
             let is_complete = item.get(KIND).is_some() && item.get(VERSION).is_some();
             match waiting.is_empty() && (is_known || is_complete) {
-                true => tell_item(item, &list, tell),
+                true => visit_item(item, &list, visit),
                 false => waiting.push(item),
             }
         }
@@ -189,8 +189,8 @@ impl<'t> YamlReader<'t> {
         self.check_size(at)?;
         let (tree, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let asked = tag.as_ref().and_then(|tag| tag.core_suffix().map(str::to_owned));
-                let value = match (style, asked.as_deref()) {
+                let core_tag = tag.as_ref().and_then(|tag| tag.core_suffix().map(str::to_owned));
+                let value = match (style, core_tag.as_deref()) {
                     (ScalarStyle::Plain, None | Some("int" | "float" | "bool" | "null")) => plain(&text),
                     _ => YamlValue::Text(text.into()),
                 };
@@ -268,14 +268,14 @@ impl<'t> YamlReader<'t> {
 }
 
 /// Passes on an item with the kind of its list, if it has none; of an item that is a list, its items.
-fn tell_item(item: YamlNode, list: &YamlNode, tell: &mut dyn FnMut(&YamlNode)) {
+fn visit_item(item: YamlNode, list: &YamlNode, visit: &mut dyn FnMut(&YamlNode)) {
     let kind = list.text(KIND).strip_suffix("List").unwrap_or_default();
     let item = if kind.is_empty() { item } else { item.called(list.text(VERSION), kind) };
     match item.get(ITEMS) {
         Some(YamlNode { value: YamlValue::List(items), .. }) => {
-            items.iter().for_each(|inner| tell_item(inner.clone(), &item, tell));
+            items.iter().for_each(|inner| visit_item(inner.clone(), &item, visit));
         }
-        _ => tell(&item),
+        _ => visit(&item),
     }
 }
 

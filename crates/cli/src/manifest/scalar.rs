@@ -30,8 +30,8 @@ fn number(word: &str) -> Option<YamlValue> {
     let plain = word.replace('_', "");
     let digits = plain.trim_start_matches(['+', '-']);
     let special = matches!(digits, ".inf" | ".Inf" | ".INF" | ".nan" | ".NaN" | ".NAN");
-    let looks = digits.starts_with(|sign: char| sign.is_ascii_digit() || sign == '.');
-    let float = if looks { plain.parse::<f64>().ok() } else { None };
+    let is_number = digits.starts_with(|sign: char| sign.is_ascii_digit() || sign == '.');
+    let float = if is_number { plain.parse::<f64>().ok() } else { None };
     match float {
         None if special => Some(YamlValue::Number(word.into(), None)),
         None => None,

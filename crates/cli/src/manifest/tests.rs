@@ -157,7 +157,7 @@ fn documents_are_passed_one_by_one_without_empty_ones() {
 fn json_of_api_servers_is_read_as_the_same_tree() {
     let text = r#"{"a": "é \"x\" \ud83d\ude00", "b": [1, -2.5, true, null], "c": {}}"#;
     let mut written = one(text);
-    let answered: YamlNode = serde_json::from_str(text).unwrap();
+    let from_serde: YamlNode = serde_json::from_str(text).unwrap();
     fn forget(tree: &mut YamlNode) {
         tree.span = TextSpan::default();
         match &mut tree.value {
@@ -170,7 +170,7 @@ fn json_of_api_servers_is_read_as_the_same_tree() {
         }
     }
     forget(&mut written);
-    assert_eq!(written, answered);
+    assert_eq!(written, from_serde);
 }
 
 /// A folder that is removed after the test.

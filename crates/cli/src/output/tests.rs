@@ -88,8 +88,8 @@ fn an_unknown_format_gets_the_list_of_known_ones() {
         ),
         (&["-o", "jsonpath={.items[3]}"], "array index out of bounds: index 3, length 3"),
     ] {
-        let said = text(arguments).unwrap_err();
-        assert!(said.contains(why), "{arguments:?}: {said}");
+        let error = text(arguments).unwrap_err();
+        assert!(error.contains(why), "{arguments:?}: {error}");
     }
 }
 

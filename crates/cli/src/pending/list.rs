@@ -10,7 +10,7 @@ use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError,
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{API_VERSION, PrintOptions, Printable, age, enumerated};
 use crate::runtime::Runtime;
-use crate::say;
+use crate::stderr;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
@@ -23,22 +23,22 @@ use taintward_core::verdict::EvictionExemption;
 /// Prints the list; returns whether all of it could be read.
 pub(super) fn run(options: &PendingArgs) -> Result<ExitCode, PendingError> {
     let PendingSnapshot { state, enforcers, namespace, elsewhere } = read(options)?;
-    say::errors(&state.gaps);
-    state.notes.iter().for_each(say::note);
+    stderr::errors(&state.gaps);
+    state.notes.iter().for_each(stderr::note);
     let list = PendingList::of(&state, enforcers, &namespace, offline(options));
     if options.state.output.is_for_people() {
         if io::stderr().is_terminal() {
             let context = messages::about(&state.from, state.snapshot.now());
-            messages::say_wrapped(&context, &options.state.output.view());
+            messages::print_wrapped(&context, &options.state.output.view());
         }
         if list.is_unknown() {
-            say::line("", "It is unknown which pods are counting down, because no node could be read.");
+            stderr::line("", "It is unknown which pods are counting down, because no node could be read.");
             return Ok(ExitCode::FAILURE);
         }
-        list.remarks().into_iter().for_each(say::note);
+        list.remarks().into_iter().for_each(stderr::note);
         if list.is_empty() {
             let partly = if state.gaps.is_empty() { "" } else { "Partial result: " };
-            say::line(partly, empty_here(&namespace, &elsewhere));
+            stderr::line(partly, empty_here(&namespace, &elsewhere));
         }
     }
     if !(list.is_empty() && options.state.output.is_for_people()) {

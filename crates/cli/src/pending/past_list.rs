@@ -8,7 +8,7 @@ use crate::messages::{self, stamp, with_zone};
 use crate::output::{API_VERSION, PrintOptions, Printable, Table, TableColumn};
 use crate::past_eviction::PastEviction;
 use crate::runtime::Runtime;
-use crate::say;
+use crate::stderr;
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;
@@ -17,15 +17,15 @@ use std::process::ExitCode;
 pub(super) fn run(options: &PendingArgs) -> Result<ExitCode, PendingError> {
     let (related, namespace) = read(options)?;
     let state = &related.state;
-    say::errors(&state.gaps);
-    state.notes.iter().for_each(say::note);
+    stderr::errors(&state.gaps);
+    state.notes.iter().for_each(stderr::note);
     let mut evictions = PastEviction::all(&state.snapshot, &related.details.past_events);
     evictions.retain(|eviction| namespace.is_empty() || eviction.namespace() == namespace);
     let exit_code = if state.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if options.state.output.is_for_people() {
         if io::stderr().is_terminal() {
             let context = messages::about(&state.from, state.snapshot.now());
-            messages::say_wrapped(&context, &options.state.output.view());
+            messages::print_wrapped(&context, &options.state.output.view());
         }
         if evictions.is_empty() {
             let partly = if state.gaps.is_empty() { "" } else { "Partial result: " };
@@ -33,7 +33,7 @@ pub(super) fn run(options: &PendingArgs) -> Result<ExitCode, PendingError> {
                 "" => String::new(),
                 namespace => format!(" in namespace {namespace}"),
             };
-            say::line(partly, format!("No event reports an eviction by a taint{place}."));
+            stderr::line(partly, format!("No event reports an eviction by a taint{place}."));
             return Ok(exit_code);
         }
     }

@@ -63,8 +63,8 @@ async fn understood(reader: &ClusterReader<'_>, scope: &WatchScope) -> Result<()
     }
     let listing = ListRequest { group: "", plural: "pods", namespace, selector: labels, fields };
     match paged_list::one(&reader.connected.client, listing, reader.cluster.timeout).await {
-        Err(refusal) if refusal.failure == ApiFailure::Rejected => {
-            Err(PendingError::Rejected(refusal.message))
+        Err(rejection) if rejection.failure == ApiFailure::Rejected => {
+            Err(PendingError::Rejected(rejection.message))
         }
         // The watch reports other errors, and retries.
         _ => Ok(()),
@@ -130,12 +130,12 @@ impl<'a> PendingWatch<'a> {
                 Ok(()) = self.enforcers.changed() => Vec::new(),
                 changes = self.deadlines.next() => changes,
             };
-            let trouble = match self.deadlines.problem() {
+            let problem = match self.deadlines.problem() {
                 Some(WatchProblem::Forbidden(missing)) => return Err(self.forbidden(missing)),
                 Some(WatchProblem::Interrupted(why)) => Some(format!("the list may be old: {why}")),
                 None => None,
             };
-            if self.show(&mut out, &changes, trouble)?.is_gone() {
+            if self.show(&mut out, &changes, problem)?.is_gone() {
                 return Ok(());
             }
         }
@@ -162,17 +162,17 @@ impl<'a> PendingWatch<'a> {
         &mut self,
         out: &mut WatchOutput,
         changes: &[(ClusterChange, PendingRow)],
-        trouble: Option<String>,
+        problem: Option<String>,
     ) -> Result<ReaderState, PendingError> {
         let now = calendar(self.deadlines.now());
         let remark = self.enforcers.borrow().as_ref().and_then(ActiveControllers::remark);
         if let WatchOutput::Screen(screen) = out {
-            let notes = trouble.into_iter().chain(remark);
+            let notes = problem.into_iter().chain(remark);
             let rows = self.deadlines.rows();
             let picture = live_list(notes, rows.as_deref(), &self.namespace, now, &self.view);
             return Ok(ReaderState::of(screen.draw(&picture))?);
         }
-        self.say([trouble, remark]);
+        self.note([problem, remark]);
         let text: String = match out {
             WatchOutput::Lines { titled } if !changes.is_empty() => {
                 let mut view = self.view.clone();
@@ -198,10 +198,10 @@ impl<'a> PendingWatch<'a> {
     }
 
     /// Prints new remarks to standard error.
-    fn say(&mut self, now: [Option<String>; 2]) {
+    fn note(&mut self, now: [Option<String>; 2]) {
         for (last, now) in self.remarks.iter_mut().zip(now) {
             if let Some(now) = now.as_ref().filter(|_| *last != now) {
-                crate::say::note(now);
+                crate::stderr::note(now);
             }
             *last = now;
         }

@@ -46,10 +46,10 @@ fn planned(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<S
     // Next nodes would require all pods of the cluster.
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
-    let answer = PlanReport::new(&state, &forecast, &edited.descriptions, Mono::NEVER, None);
+    let report = PlanReport::new(&state, &forecast, &edited.descriptions, Mono::NEVER, None);
     let mut text = String::new();
     sentence_in_lines(&mut text, &messages::about(&state.from, state.snapshot.now()));
-    Ok(text + &opening(nodes) + &answer.preview(WIDTH))
+    Ok(text + &opening(nodes) + &report.preview(WIDTH))
 }
 
 /// Wraps a sentence.

@@ -144,7 +144,7 @@ pub(crate) struct RunOptions {
     pub(crate) logging: LogSettings,
     pub(crate) notices: Vec<FlagNotice>,
     /// Whether a user on a terminal must confirm: the mode is the default, which evicts.
-    pub(crate) asks: bool,
+    pub(crate) needs_confirmation: bool,
 }
 
 /// Which options were given by flag or environment variable.
@@ -198,8 +198,8 @@ impl TryFrom<RunArgs> for RunOptions {
             serving,
             seed: None,
         };
-        let asks = mode == WriteMode::Enforce && !args.explicit.mode;
-        Ok(Self { settings, logging: args.logging.resolve(), notices, asks })
+        let needs_confirmation = mode == WriteMode::Enforce && !args.explicit.mode;
+        Ok(Self { settings, logging: args.logging.resolve(), notices, needs_confirmation })
     }
 }
 

@@ -6,7 +6,7 @@
 use super::RunOptions;
 use crate::confirm;
 use crate::output::wrap;
-use crate::say;
+use crate::stderr;
 use std::io;
 use taintward_controller::settings::EnabledControllers;
 use taintward_kube::config::connect;
@@ -17,15 +17,15 @@ const WIDTH: usize = 80;
 /// Whether the process may start.
 pub(super) async fn is_confirmed(options: &RunOptions) -> io::Result<bool> {
     let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
-    if !options.asks || in_cluster || !confirm::is_possible() {
+    if !options.needs_confirmation || in_cluster || !confirm::is_possible() {
         return Ok(true);
     }
     // An error of the configuration appears when the controllers start.
     let Ok(cluster) = connect(&options.settings.cluster.connection()).await else { return Ok(true) };
     for line in wrap(&question(&cluster.where_from, &options.settings.controllers), WIDTH) {
-        say::line("", line);
+        stderr::line("", line);
     }
-    confirm::ask()
+    confirm::prompt()
 }
 
 fn question(cluster: &str, controllers: &EnabledControllers) -> String {

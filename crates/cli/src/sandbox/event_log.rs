@@ -55,19 +55,19 @@ impl EventLog {
 pub(crate) async fn run(world: &World, introduction: &[String]) -> io::Result<()> {
     let mut log = EventLog::follow(world);
     let mut out = io::stdout();
-    let mut say = |line: &str| writeln!(out, "{}", harmless(line)).and_then(|()| out.flush());
-    let said: io::Result<()> = async {
-        introduction.iter().try_for_each(|line| say(line))?;
+    let mut print = |line: &str| writeln!(out, "{}", harmless(line)).and_then(|()| out.flush());
+    let result: io::Result<()> = async {
+        introduction.iter().try_for_each(|line| print(line))?;
         loop {
             for line in log.next().await {
-                say(&format!("{}  {line}", jiff::Zoned::now().strftime("%H:%M:%S")))?;
+                print(&format!("{}  {line}", jiff::Zoned::now().strftime("%H:%M:%S")))?;
             }
         }
     }
     .await;
-    match said {
+    match result {
         Err(why) if why.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        said => said,
+        result => result,
     }
 }
 

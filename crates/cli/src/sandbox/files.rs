@@ -3,7 +3,7 @@
 //! - Invariant: a file is written whole or not at all.
 
 use crate::manifest::files::remedy;
-use crate::say;
+use crate::stderr;
 use fakekube::api::ApiServer;
 use fakekube::object_file::{BYTES_MAX, FileReadError};
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -35,12 +35,12 @@ pub(super) fn load(world: &World, path: &Path) -> Result<(), FileError> {
     let bytes = read(path)?.ok_or_else(|| failed(FileReadError::TooLong.into()))?;
     let loaded = snapshot::load(world.server(), &bytes).map_err(failed)?;
     let objects = crate::messages::counted(loaded.objects, "object");
-    say::line("", format_args!("{objects} loaded from {}", named(path)));
+    stderr::line("", format_args!("{objects} loaded from {}", named(path)));
     if loaded.left_out_count > 0 {
-        say::line("warning: ", format_args!("skipped {} objects:", loaded.left_out_count));
-        loaded.left_out.iter().for_each(|why| say::line("  ", why));
+        stderr::line("warning: ", format_args!("skipped {} objects:", loaded.left_out_count));
+        loaded.left_out.iter().for_each(|why| stderr::line("  ", why));
         if loaded.left_out_count > loaded.left_out.len() {
-            say::line("", "  (the others are not listed)");
+            stderr::line("", "  (the others are not listed)");
         }
     }
     Ok(())

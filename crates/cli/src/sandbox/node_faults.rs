@@ -19,10 +19,10 @@ use taintward_sandbox::controllers::{PRESSURE, SILENCE};
 use taintward_sandbox::world::VERSION_SUFFIX;
 
 /// The timeout of a request.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The timeout for a sandbox that may have ended.
-const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+const SHORT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The maximum number of nodes that an error lists.
 const NAMED_MAX: usize = 20;
@@ -49,7 +49,7 @@ pub(crate) enum NodeFaultError {
     #[error("node {missing} does not exist, so nothing was changed; the nodes are {present}")]
     NoSuchNode { missing: String, present: String },
     #[error("{what}: {why}; check that the sandbox is still running, and run the command again")]
-    Refused { what: String, why: String },
+    Rejected { what: String, why: String },
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -66,7 +66,7 @@ pub(crate) async fn run(fault: &NodeFault) -> Result<(), NodeFaultError> {
         plural: "nodes".to_owned(),
     };
     let nodes: Api<DynamicObject> = Api::all_with(cluster.client, &resource);
-    let listed = answered("cannot list nodes", nodes.list_metadata(&ListParams::default())).await?;
+    let listed = within_timeout("cannot list nodes", nodes.list_metadata(&ListParams::default())).await?;
     let mut present: Vec<ObjectMeta> = listed.items.into_iter().map(|node| node.metadata).collect();
     present.sort_by(|one, other| one.name.cmp(&other.name));
     check(&selected, &present)?;
@@ -78,7 +78,7 @@ pub(crate) async fn run(fault: &NodeFault) -> Result<(), NodeFaultError> {
         } else {
             let patch = Patch::Merge(json!({"metadata": {"annotations": annotations(fault)}}));
             let what = format!("cannot annotate node/{name}");
-            answered(&what, nodes.patch_metadata(name, &PatchParams::default(), &patch)).await?;
+            within_timeout(&what, nodes.patch_metadata(name, &PatchParams::default(), &patch)).await?;
             fault.word()
         };
         // A failure to print does not skip the other nodes.
@@ -108,7 +108,7 @@ async fn find(settings: &config::ConnectSettings) -> Result<Connected, NodeFault
         other => other?,
     };
     let place = cluster.where_from.clone();
-    match probe(&cluster.client, PATIENCE).await {
+    match probe(&cluster.client, TIMEOUT).await {
         Ok(version) if version.ends_with(VERSION_SUFFIX) => Ok(cluster),
         Ok(version) => Err(NodeFaultError::NoSandbox { place, version }),
         Err(why) => Err(NodeFaultError::Unreachable { place, why }),
@@ -121,8 +121,8 @@ async fn running(settings: &config::ConnectSettings) -> Vec<(String, Connected)>
     for path in kubeconfigs() {
         let settings = config::ConnectSettings { kubeconfig: Some(path.clone()), ..settings.clone() };
         let Ok(cluster) = connect(&settings).await else { continue };
-        let answer = probe(&cluster.client, SHORT_PATIENCE).await;
-        if answer.is_ok_and(|version| version.ends_with(VERSION_SUFFIX)) {
+        let response = probe(&cluster.client, SHORT_TIMEOUT).await;
+        if response.is_ok_and(|version| version.ends_with(VERSION_SUFFIX)) {
             running.push((path.display().to_string(), cluster));
         }
     }
@@ -145,16 +145,16 @@ fn kubeconfigs() -> Vec<PathBuf> {
     found
 }
 
-async fn answered<T>(
+async fn within_timeout<T>(
     what: &str,
     request: impl Future<Output = kube::Result<T>>,
 ) -> Result<T, NodeFaultError> {
-    let refused = |why: String| NodeFaultError::Refused { what: what.to_owned(), why };
-    match tokio::time::timeout(PATIENCE, request).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(kube::Error::Api(status))) => Err(refused(status.message.clone())),
-        Ok(Err(why)) => Err(refused(why.to_string())),
-        Err(_) => Err(refused(format!("no response within {PATIENCE:?}"))),
+    let rejected = |why: String| NodeFaultError::Rejected { what: what.to_owned(), why };
+    match tokio::time::timeout(TIMEOUT, request).await {
+        Ok(Ok(response)) => Ok(response),
+        Ok(Err(kube::Error::Api(status))) => Err(rejected(status.message.clone())),
+        Ok(Err(why)) => Err(rejected(why.to_string())),
+        Err(_) => Err(rejected(format!("no response within {TIMEOUT:?}"))),
     }
 }
 

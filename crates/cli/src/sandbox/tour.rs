@@ -25,7 +25,7 @@ const SOON: Duration = Duration::from_secs(8);
 /// The whole tour.
 pub(crate) async fn run(world: &World) -> TourStep {
     let tour = Tour { server: world.server().clone() };
-    say(
+    print_wrapped(
         "Taintward's tour: a sandbox cluster in this process, and the effect of NoExecute taints on its pods.",
     )?;
     tour.begin().await?;
@@ -35,7 +35,9 @@ pub(crate) async fn run(world: &World) -> TourStep {
     tour.let_run_out(&other).await?;
     tour.drain().await?;
     tour.silence().await?;
-    say("\nThat was the tour. `taintward sandbox` runs a cluster for you and kubectl until you stop it.")?;
+    print_wrapped(
+        "\nThat was the tour. `taintward sandbox` runs a cluster for you and kubectl until you stop it.",
+    )?;
     Ok(())
 }
 
@@ -63,7 +65,7 @@ fn fitted(text: &str, measure: usize) -> Vec<String> {
     lines.into_iter().map(|line| format!("{}{line}", std::mem::replace(&mut first, &below))).collect()
 }
 
-fn say(text: &str) -> TourStep {
+fn print_wrapped(text: &str) -> TourStep {
     let measure = Terminal::of_standard_output(false).measure();
     let lines: Vec<String> = text.split('\n').flat_map(|line| fitted(line, measure)).collect();
     print(&lines.join("\n"))
@@ -112,7 +114,7 @@ impl Tour {
         head(&format!(
             "1. {nodes} nodes run a shop: web tolerates no taint, cart tolerates the taint {TAINT} for {CART_SECONDS} s,"
         ))?;
-        say(
+        print_wrapped(
             "   search tolerates it longer, and an agent on every node tolerates all taints. The pods start:",
         )?;
         self.until("the start of all pods", SOON, |tour| {
@@ -122,7 +124,7 @@ impl Tour {
                 && tour.of("agent", None).len() == nodes
         })
         .await?;
-        say(&format!("   {} pods run.", 12 + nodes))?;
+        print_wrapped(&format!("   {} pods run.", 12 + nodes))?;
         Ok(())
     }
 
@@ -165,18 +167,18 @@ impl Tour {
         self.set_taint(node, true)?;
         self.until("the eviction of web from the node", SOON, |tour| tour.of("web", Some(node)).is_empty())
             .await?;
-        say(&format!(
+        print_wrapped(&format!(
             "   web does not tolerate the taint, so Taintward evicts it immediately: {}.",
             listed(&web)
         ))?;
         self.until("the restart of web on other nodes", SOON, |tour| tour.of("web", None).len() == 6).await?;
-        say(
+        print_wrapped(
             "   Its Deployment recreates the pods, the scheduler places them on other nodes, and 6 pods of web run again.",
         )?;
         if self.of("cart", Some(node)) != cart {
             return Err("cart was evicted before its deadline".to_owned());
         }
-        say(&format!(
+        print_wrapped(&format!(
             "   cart tolerates the taint for {CART_SECONDS} s: it still runs and counts down: {}.",
             listed(&cart)
         ))?;
@@ -184,7 +186,7 @@ impl Tour {
         if agents.len() != 1 {
             return Err("the agent was evicted, although it tolerates all taints".to_owned());
         }
-        say(&format!("   The agent tolerates all taints and stays: {}.", listed(&agents)))?;
+        print_wrapped(&format!("   The agent tolerates all taints and stays: {}.", listed(&agents)))?;
         Ok(())
     }
 
@@ -194,12 +196,15 @@ impl Tour {
             "3. kubectl taint nodes {node} {TAINT}-   (removes the taint before cart's deadline)"
         ))?;
         self.set_taint(node, false)?;
-        say("   The tour waits until cart's countdown would have ended ...")?;
+        print_wrapped("   The tour waits until cart's countdown would have ended ...")?;
         self.server.clock().sleep(Duration::from_secs(CART_SECONDS)).await;
         if self.of("cart", Some(node)) != cart {
             return Err("cart was evicted, although the taint was removed before the deadline".to_owned());
         }
-        say(&format!("   Taintward evicts no pod: {} stays, because the taint is gone.", listed(&cart)))?;
+        print_wrapped(&format!(
+            "   Taintward evicts no pod: {} stays, because the taint is gone.",
+            listed(&cart)
+        ))?;
         Ok(())
     }
 
@@ -219,7 +224,7 @@ impl Tour {
                 "cart was evicted after {took:.1} s, before its {CART_SECONDS} s had passed"
             ));
         }
-        say(&format!(
+        print_wrapped(&format!(
             "   {} is gone after {took:.1} s: it had the full {CART_SECONDS} s of its toleration.",
             listed(&cart)
         ))?;
@@ -229,7 +234,7 @@ impl Tour {
     async fn drain(&self) -> TourStep {
         let node = self.busiest("web");
         let web = self.of("web", Some(&node));
-        say(&format!(
+        print_wrapped(&format!(
             "\n5. kubectl drain {node}   (evicts its web pods one by one; their budget requires 4 of 6 healthy pods)"
         ))?;
         let on = ResourcePath::object(known("", "nodes"), "", &node);
@@ -239,11 +244,11 @@ impl Tour {
         for pod in &web {
             let on = ResourcePath::object(known("", "pods"), NAMESPACE, pod).part(Subresource::Eviction);
             let end = tokio::time::Instant::now() + SOON;
-            while let Err(refusal) =
+            while let Err(rejection) =
                 self.server.evict(&on, &DeleteOptions::default(), &WriteOptions::by("tour"))
             {
-                if refusal.code != 429 || tokio::time::Instant::now() > end {
-                    return Err(refusal.message);
+                if rejection.code != 429 || tokio::time::Instant::now() > end {
+                    return Err(rejection.message);
                 }
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
@@ -256,7 +261,10 @@ impl Tour {
         if least < 4 {
             return Err(format!("only {least} pods of web ran during the drain"));
         }
-        say(&format!("   {} moved, and at least {least} pods of web ran at all times.", listed(&web)))?;
+        print_wrapped(&format!(
+            "   {} moved, and at least {least} pods of web ran at all times.",
+            listed(&web)
+        ))?;
         Ok(())
     }
 
@@ -284,10 +292,10 @@ mod tests {
 
     #[test]
     fn headlines_have_a_color_on_a_terminal() {
-        let told = |measure, paints| headline("1. It begins.", measure, paints);
-        assert_eq!(told(80, true), "\n\x1b[32m1. It begins.\x1b[0m");
-        assert_eq!(told(80, false), "\n1. It begins.");
-        assert_eq!(told(10, true), "\n\x1b[32m1. It\x1b[0m\n\x1b[32m   begins.\x1b[0m");
+        let headline_of = |measure, paints| headline("1. It begins.", measure, paints);
+        assert_eq!(headline_of(80, true), "\n\x1b[32m1. It begins.\x1b[0m");
+        assert_eq!(headline_of(80, false), "\n1. It begins.");
+        assert_eq!(headline_of(10, true), "\n\x1b[32m1. It\x1b[0m\n\x1b[32m   begins.\x1b[0m");
     }
 
     #[test]

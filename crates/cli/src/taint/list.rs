@@ -28,9 +28,9 @@ pub(super) async fn show(options: &TaintArgs, nodes: &NodeClient, names: &[Strin
     let mut now = Clock::system().now().wall;
     for name in names {
         match nodes.read(name).await {
-            Ok(told) => match EditableNode::read(&told.body) {
+            Ok(response) => match EditableNode::read(&response.body) {
                 Ok(node) => {
-                    now = told.date.unwrap_or(now);
+                    now = response.date.unwrap_or(now);
                     rows.extend(of(name, &node, now));
                 }
                 Err(why) => failures.push(NodeWriteError::Reasons(vec![format!(

@@ -8,7 +8,7 @@ use taintward_kube::node_client::{ApiFailureStatus, NodeRequestError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NodeWriteError {
     /// The server rejected the change.
-    Said(Box<ApiFailureStatus>),
+    Status(Box<ApiFailureStatus>),
     /// One or more reasons.
     Reasons(Vec<String>),
     /// The server did not respond.
@@ -18,24 +18,24 @@ pub(super) enum NodeWriteError {
 impl From<NodeRequestError> for NodeWriteError {
     fn from(complaint: NodeRequestError) -> Self {
         match complaint {
-            NodeRequestError::Status(said) => Self::Said(said),
-            NodeRequestError::NoResponse(refusal) => Self::Silent(refusal.message),
+            NodeRequestError::Status(status) => Self::Status(status),
+            NodeRequestError::NoResponse(error) => Self::Silent(error.message),
         }
     }
 }
 
 /// The printed errors: a single one has a heading, several are listed without (KT-10).
-pub(super) fn told(failures: &[NodeWriteError]) -> String {
+pub(super) fn report(failures: &[NodeWriteError]) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{}", harmless(&line));
     };
     match failures {
-        [NodeWriteError::Said(said)] if said.reason == "Invalid" && !said.kind.is_empty() => {
-            return invalid(said);
+        [NodeWriteError::Status(status)] if status.reason == "Invalid" && !status.kind.is_empty() => {
+            return invalid(status);
         }
-        [NodeWriteError::Said(said)] => line(server(said)),
+        [NodeWriteError::Status(status)] => line(server(status)),
         [NodeWriteError::Reasons(reasons)] if reasons.len() > 1 => {
             reasons.iter().for_each(|why| line(why.clone()))
         }
@@ -46,8 +46,8 @@ pub(super) fn told(failures: &[NodeWriteError]) -> String {
     text
 }
 
-fn server(said: &ApiFailureStatus) -> String {
-    let ApiFailureStatus { reason, message, .. } = said;
+fn server(status: &ApiFailureStatus) -> String {
+    let ApiFailureStatus { reason, message, .. } = status;
     match reason.as_str() {
         "Unauthorized" => format!("error: You must be logged in to the server ({message})"),
         "" => format!("Error from server: {message}"),
@@ -58,7 +58,7 @@ fn server(said: &ApiFailureStatus) -> String {
 /// One line for each of several errors; equal reasons count once.
 fn one_line(failure: &NodeWriteError) -> String {
     match failure {
-        NodeWriteError::Said(said) => server(said),
+        NodeWriteError::Status(status) => server(status),
         NodeWriteError::Silent(why) => why.clone(),
         NodeWriteError::Reasons(reasons) => {
             let mut distinct: Vec<&str> = Vec::new();
@@ -75,10 +75,10 @@ fn one_line(failure: &NodeWriteError) -> String {
     }
 }
 
-fn invalid(said: &ApiFailureStatus) -> String {
-    let head = harmless(&format!("The {} \"{}\" is invalid", said.kind, said.name));
+fn invalid(status: &ApiFailureStatus) -> String {
+    let head = harmless(&format!("The {} \"{}\" is invalid", status.kind, status.name));
     let mut causes: Vec<String> = Vec::new();
-    for (field, message) in &said.causes {
+    for (field, message) in &status.causes {
         let cause = harmless(&format!("{field}: {message}"));
         if !causes.contains(&cause) {
             causes.push(cause);
@@ -95,10 +95,10 @@ fn invalid(said: &ApiFailureStatus) -> String {
 mod tests {
     use super::*;
 
-    fn said(reason: &str, causes: &[(&str, &str)]) -> NodeWriteError {
+    fn status(reason: &str, causes: &[(&str, &str)]) -> NodeWriteError {
         let causes = causes.iter().map(|(field, why)| ((*field).to_owned(), (*why).to_owned())).collect();
         let [kind, name, message] = ["Node", "n1", "no"].map(str::to_owned);
-        NodeWriteError::Said(Box::new(ApiFailureStatus {
+        NodeWriteError::Status(Box::new(ApiFailureStatus {
             code: 422,
             reason: reason.to_owned(),
             message,
@@ -114,27 +114,33 @@ mod tests {
 
     #[test]
     fn one_failure_has_a_heading_and_several_have_none() {
-        assert_eq!(told(&[reasons(&["a"])]), "error: a\n");
-        assert_eq!(told(&[reasons(&["a", "b", "a"])]), "a\nb\na\n");
-        assert_eq!(told(&[reasons(&["a"]), reasons(&["b", "c", "b"])]), "a\n[b, c]\n");
+        assert_eq!(report(&[reasons(&["a"])]), "error: a\n");
+        assert_eq!(report(&[reasons(&["a", "b", "a"])]), "a\nb\na\n");
+        assert_eq!(report(&[reasons(&["a"]), reasons(&["b", "c", "b"])]), "a\n[b, c]\n");
         assert_eq!(
-            told(&[reasons(&["b", "b"]), said("NotFound", &[])]),
+            report(&[reasons(&["b", "b"]), status("NotFound", &[])]),
             "b\nError from server (NotFound): no\n"
         );
-        assert_eq!(told(&[said("", &[])]), "Error from server: no\n");
-        assert_eq!(told(&[said("Unauthorized", &[])]), "error: You must be logged in to the server (no)\n");
+        assert_eq!(report(&[status("", &[])]), "Error from server: no\n");
+        assert_eq!(
+            report(&[status("Unauthorized", &[])]),
+            "error: You must be logged in to the server (no)\n"
+        );
     }
 
     #[test]
     fn invalid_fields_are_listed_one_by_one() {
-        assert_eq!(told(&[said("Invalid", &[])]), "The Node \"n1\" is invalid\n");
-        assert_eq!(told(&[said("Invalid", &[("a", "x"), ("a", "x")])]), "The Node \"n1\" is invalid: a: x\n");
+        assert_eq!(report(&[status("Invalid", &[])]), "The Node \"n1\" is invalid\n");
         assert_eq!(
-            told(&[said("Invalid", &[("a", "x"), ("b", "y")])]),
+            report(&[status("Invalid", &[("a", "x"), ("a", "x")])]),
+            "The Node \"n1\" is invalid: a: x\n"
+        );
+        assert_eq!(
+            report(&[status("Invalid", &[("a", "x"), ("b", "y")])]),
             "The Node \"n1\" is invalid: \n* a: x\n* b: y\n"
         );
         assert_eq!(
-            told(&[said("Invalid", &[("a", "x")]), reasons(&["z"])]),
+            report(&[status("Invalid", &[("a", "x")]), reasons(&["z"])]),
             "Error from server (Invalid): no\nz\n"
         );
     }

@@ -61,7 +61,7 @@ pub(super) async fn all(
         failures.extend(done.err());
     }
     if options.expired && failures.is_empty() && printer.is_idle() {
-        crate::say::note("no taint of these nodes has outlived its --for");
+        crate::stderr::note("no taint of these nodes has outlived its --for");
     }
     failures
 }
@@ -149,7 +149,7 @@ impl TaintWrite<'_> {
 /// Prints warnings as kubectl does.
 fn warn(response: &PatchResponse) {
     for warning in &response.warnings {
-        crate::say::line("Warning: ", warning);
+        crate::stderr::line("Warning: ", warning);
     }
 }
 

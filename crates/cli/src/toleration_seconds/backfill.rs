@@ -9,7 +9,7 @@ use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::{ClusterStateError, open};
 use crate::messages::counted;
 use crate::output::{OutputArgs, PrintError};
-use crate::say;
+use crate::stderr;
 use crate::toleration_seconds::ClusterReadError;
 use clap::Args;
 use preview::BackfillPreview;
@@ -39,7 +39,7 @@ enum BackfillError {
 }
 
 pub(crate) fn run(options: &BackfillCommandArgs) -> ExitCode {
-    say::exit_code(show(options))
+    stderr::exit_code(show(options))
 }
 
 fn show(options: &BackfillCommandArgs) -> Result<(), BackfillError> {
@@ -51,7 +51,7 @@ fn show(options: &BackfillCommandArgs) -> Result<(), BackfillError> {
     if !preview.is_empty() {
         options.output.print(&preview)?;
     }
-    say::note(match preview.pending() {
+    stderr::note(match preview.pending() {
         0 => "every running pod has the seconds that a new pod would get, or seconds that its author chose"
             .to_owned(),
         pending => format!(

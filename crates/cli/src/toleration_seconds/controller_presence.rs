@@ -74,7 +74,7 @@ mod tests {
 
     /// A server with the lease in these namespaces, and a Deployment with these controllers in the first.
     fn server(leases: &'static [&'static str], list: Option<&'static str>, readable: bool) -> kube::Client {
-        let answer = tower::service_fn(move |request: Request<Body>| {
+        let service = tower::service_fn(move |request: Request<Body>| {
             let path = request.uri().path().to_owned();
             let lease = |namespace: &&str| {
                 json!({"metadata": {"namespace": namespace, "name": NAME}, "spec": {"holderIdentity": "a",
@@ -95,7 +95,7 @@ mod tests {
             let body = Body::from(body.to_string().into_bytes());
             async move { Ok::<_, Infallible>(json.body(body).unwrap()) }
         });
-        kube::Client::new(answer, "default")
+        kube::Client::new(service, "default")
     }
 
     async fn absent(

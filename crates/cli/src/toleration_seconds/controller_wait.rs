@@ -1,13 +1,13 @@
 //! Waits until a controller has changed pods as a command requested, and shows the progress.
 
 use crate::args::duration;
-use crate::say;
+use crate::stderr;
 use std::time::Duration;
 use taintward_kube::api::RequestError;
 use tokio::time::Instant;
 
 /// The pause between two checks of the pods.
-const LOOK_PAUSE: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// If nothing changes for this long, the controller is not running.
 const REACTION_MAX: Duration = Duration::from_secs(15);
@@ -61,25 +61,25 @@ impl ControllerRequest {
         self,
         waited: Duration,
         absence: Option<&str>,
-        look: impl AsyncFn() -> Result<S, ControllerWaitError>,
+        read: impl AsyncFn() -> Result<S, ControllerWaitError>,
         remaining: impl Fn(&S) -> RemainingPods,
     ) -> Result<S, ControllerWaitError> {
         let began = Instant::now();
         let (mut last, mut changed, mut is_warned) = (None, began, false);
         loop {
-            let state = look().await?;
+            let state = read().await?;
             let RemainingPods { count, are_changeable, progress } = remaining(&state);
             if count == 0 {
                 return Ok(state);
             }
             if last != Some(count) {
                 (last, changed) = (Some(count), Instant::now());
-                say::line("", format!("{progress}..."));
+                stderr::line("", format!("{progress}..."));
             }
             let is_idle = are_changeable && changed.elapsed() >= REACTION_MAX;
             if is_idle && absence.is_none() && !is_warned {
                 is_warned = true;
-                say::warning(&format!(
+                stderr::warning(&format!(
                     "no pod has changed for 15 s; check that `taintward run --controllers={}` runs",
                     self.controller
                 ));
@@ -91,7 +91,7 @@ impl ControllerRequest {
                 let why = why.to_owned();
                 return Err(ControllerWaitError::NoController { request: self, progress, why });
             }
-            tokio::time::sleep(LOOK_PAUSE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::args::controllers::TOLERATION_GUARD;
 use crate::cluster_state::{ClusterStateError, open};
 use crate::messages::counted;
 use crate::output::{PrintError, enumerated};
-use crate::say;
+use crate::stderr;
 use crate::toleration_seconds::controller_presence;
 use crate::toleration_seconds::controller_wait::{ControllerRequest, ControllerWaitError, RemainingPods};
 use guard_command_args::{GuardAction, GuardTargets, InvalidGuardTargets};
@@ -59,7 +59,7 @@ enum GuardError {
 }
 
 pub(crate) fn run(options: &GuardCommandArgs) -> ExitCode {
-    say::exit_code(carry_out(options))
+    stderr::exit_code(carry_out(options))
 }
 
 fn carry_out(options: &GuardCommandArgs) -> Result<(), GuardError> {
@@ -110,11 +110,11 @@ async fn change(
         written.map_err(|why| GuardError::Namespace(name.clone(), why))?;
     }
     let targets = GuardTargets::Named(names);
-    let look = async || {
+    let read = async || {
         let report = GuardReport::read(&connected.streams, options, &targets, &before).await;
         report.map_err(|why| REQUEST.unseen(why))
     };
-    let report = look().await?;
+    let report = read().await?;
     let absence = match report.total(|row| row.pending) {
         0 => None,
         _ => controller_presence::absence(&connected.client, TOLERATION_GUARD, options.timeout()).await,
@@ -122,11 +122,11 @@ async fn change(
     match (options.wait(), absence) {
         (Some(limit), absence) => {
             let remaining = |report: &GuardReport| remaining(options.action, report);
-            Ok(REQUEST.follow(limit, absence.as_deref(), look, remaining).await?)
+            Ok(REQUEST.follow(limit, absence.as_deref(), read, remaining).await?)
         }
         (None, absence) => {
             if let Some(why) = absence {
-                say::warning(&why);
+                stderr::warning(&why);
             }
             Ok(report)
         }
@@ -162,25 +162,25 @@ fn notes(action: GuardAction, report: &GuardReport) {
     let read: usize = report.total(|row| row.own + row.held + row.released + row.uncovered.len());
     match action {
         GuardAction::Off if report.missing() == 0 && report.total(|row| row.unrecorded.len()) == 0 => {
-            say::note(format!(
+            stderr::note(format!(
                 "no pod of these namespaces has a ceiling or the annotation taintward.io/guard; checked {}",
                 counted(read, "pod")
             ))
         }
         GuardAction::Status if report.rows.is_empty() => {
-            say::note("no namespace is guarded; start with `taintward guard on NAMESPACE`");
+            stderr::note("no namespace is guarded; start with `taintward guard on NAMESPACE`");
         }
         _ => {}
     }
     if pending > 0 {
-        say::note(format!(
+        stderr::note(format!(
             "toleration-guard-controller still has to change the seconds of {}; until then, kube-controller-manager \
              evicts them by their present seconds",
             counted(pending, "pod")
         ));
     }
     if waiting > 0 {
-        say::note(format!(
+        stderr::note(format!(
             "{} on silent nodes: the controller changes their seconds when the node recovers",
             counted(waiting, "pod")
         ));
@@ -195,7 +195,7 @@ fn notes(action: GuardAction, report: &GuardReport) {
 fn unrecorded(report: &GuardReport) {
     let pods: Vec<&str> = report.rows.values().flat_map(|row| &row.unrecorded).map(String::as_str).collect();
     if !pods.is_empty() {
-        say::warning(&format!(
+        stderr::warning(&format!(
             "kept without their own seconds: {}. Another client removed their annotation, so they have the ceiling or no \
              seconds; recreate them, or set the tolerationSeconds that their templates or policies say",
             enumerated(&pods, NAMED_MAX)
@@ -207,7 +207,7 @@ fn odd_labels(report: &GuardReport) {
     let odd = |(_, row): &(&String, &GuardRow)| row.ceiling == GuardCeiling::Undecodable;
     let odd: Vec<&str> = report.rows.iter().filter(odd).map(|(name, _)| name.as_str()).collect();
     if !odd.is_empty() {
-        say::warning(&format!(
+        stderr::warning(&format!(
             "the label taintward.io/guard-ceiling-seconds of {} is not a number from 10 to 604800, so their pods stay \
              unchanged; correct it with `taintward guard on` or `off`",
             enumerated(&odd, NAMED_MAX)
@@ -223,14 +223,14 @@ fn uncovered(report: &GuardReport) {
             .iter()
             .map(|(taint, nodes)| format!("{taint} ({})", counted(*nodes, "node")))
             .collect();
-        say::note(format!(
+        stderr::note(format!(
             "kube-controller-manager also evicts guarded pods because of other NoExecute taints: {}",
             enumerated(&taints, NAMED_MAX)
         ));
     }
     let pods: Vec<&str> = report.rows.values().flat_map(|row| &row.uncovered).map(String::as_str).collect();
     if !pods.is_empty() {
-        say::note(format!(
+        stderr::note(format!(
             "no ceiling covers {}; `taintward explain pod` shows why they are evicted",
             enumerated(&pods, NAMED_MAX)
         ));
@@ -238,7 +238,7 @@ fn uncovered(report: &GuardReport) {
     if !report.others.is_empty() {
         let names: Vec<&str> = report.others.keys().map(String::as_str).collect();
         let pods: usize = report.others.values().sum();
-        say::note(format!(
+        stderr::note(format!(
             "not guarded: {} in {}",
             counted(pods, "running pod"),
             enumerated(&names, NAMED_MAX)

@@ -71,7 +71,7 @@ pub(crate) fn release(options: &ReleaseCommandArgs) -> ExitCode {
 }
 
 fn run(options: &HoldTargetArgs, action: Option<&HoldAction>) -> ExitCode {
-    crate::say::exit_code(carry_out(options, action))
+    crate::stderr::exit_code(carry_out(options, action))
 }
 
 fn carry_out(options: &HoldTargetArgs, action: Option<&HoldAction>) -> Result<(), HoldError> {
@@ -103,7 +103,7 @@ async fn status(
     Ok(match options.output {
         HoldOutputFormat::Json => format!("{:#}\n", status.object()),
         HoldOutputFormat::Text if status.is_empty() => {
-            crate::say::note("no pod of these nodes is held, and no order to hold pods is in effect");
+            crate::stderr::note("no pod of these nodes is held, and no order to hold pods is in effect");
             String::new()
         }
         HoldOutputFormat::Text => status.table(now),
@@ -124,11 +124,11 @@ async fn change(
         let (failed, nodes, first) = (failures.len(), names.len(), first.clone());
         return Err(HoldError::Nodes { failed, nodes, first });
     }
-    let look = async || {
-        let counts = pod_counts::look(&connected.streams, names, limit).await;
+    let read = async || {
+        let counts = pod_counts::read(&connected.streams, names, limit).await;
         counts.map_err(|why| REQUEST.unseen(why))
     };
-    let counts = look().await?;
+    let counts = read().await?;
     let is_idle = action.missing(&counts) > 0 || action.is_hold() && counts.held == 0;
     let absence = match is_idle {
         true => controller_presence::absence(&connected.client, TOLERATION_HOLD, limit).await,
@@ -141,12 +141,12 @@ async fn change(
                 are_changeable: true,
                 progress: action.progress(counts),
             };
-            REQUEST.follow(wait, absence.as_deref(), look, remaining).await?
+            REQUEST.follow(wait, absence.as_deref(), read, remaining).await?
         }
         wait => {
             match absence {
-                Some(why) => crate::say::warning(&why),
-                None if is_idle && wait.is_some() => crate::say::note(
+                Some(why) => crate::stderr::warning(&why),
+                None if is_idle && wait.is_some() => crate::stderr::note(
                     "no pod of these nodes has seconds to hold, so this command cannot tell whether \
                      toleration-hold-controller runs",
                 ),

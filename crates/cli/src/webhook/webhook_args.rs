@@ -29,7 +29,7 @@ use taintward_core::admission::review::{self, AdmissionRule, LintAdvice};
 use taintward_core::toleration_matching::NumericOperators;
 
 /// How often certificate files are checked.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+const RELOAD_PERIOD: Duration = Duration::from_secs(10);
 
 /// All flags.
 #[derive(Debug, Args)]
@@ -345,7 +345,7 @@ impl CertificateArgs {
             (None, false) => Err(WebhookArgsError::NoCertificate),
             (Some(_), true) => Err(WebhookArgsError::TwoCertificates),
             (Some((certificate, key)), false) => {
-                Ok((CertificateSource::Files { certificate, key, every: LOOK_EVERY }, None))
+                Ok((CertificateSource::Files { certificate, key, every: RELOAD_PERIOD }, None))
             }
             (None, true) => {
                 let own = || std::env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty());

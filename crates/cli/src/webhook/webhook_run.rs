@@ -133,11 +133,11 @@ fn metrics(clock: &Clock, host: &str) -> (Arc<WebhookMetrics>, Arc<dyn RequestOb
 /// Ready after all lists were complete once. If a watch breaks later, the cache keeps its state, and the log reports it.
 fn checks(rules: &Arc<RuleReviewer>, streams: Vec<cache_watches::WebhookStream>) -> Vec<Check> {
     let rules = Arc::clone(rules);
-    let heard = move || match rules.missing().as_slice() {
+    let synced = move || match rules.missing().as_slice() {
         [] => Ok(()),
         missing => Err(format!("not observed yet: {}", missing.join(", "))),
     };
-    let mut checks = vec![Check::new("informers", Scope::Ready, heard)];
+    let mut checks = vec![Check::new("informers", Scope::Ready, synced)];
     checks.extend(streams.into_iter().map(cache_watches::WebhookStream::into_check));
     checks
 }

@@ -9,10 +9,10 @@ const ON: &str = "--controllers=taint-eviction-controller,node-lifecycle-control
 fn nl_2_the_defaults_are_upstreams() {
     let on = |flags: &str| plan(&format!("{ON} {flags}")).settings.controllers.node_lifecycle;
     assert_eq!(on(""), Some(node_lifecycle::NodeLifecycleConfig::default()));
-    let said = "--node-monitor-period=5s --node-monitor-grace-period=50s --node-startup-grace-period=1m \
+    let written = "--node-monitor-period=5s --node-monitor-grace-period=50s --node-startup-grace-period=1m \
                 --node-eviction-rate=0.1 --secondary-node-eviction-rate=0.01 --unhealthy-zone-threshold=0.55 \
                 --large-cluster-size-threshold=50 --hold-countdowns --lift-taints-together";
-    assert_eq!(on(said), Some(node_lifecycle::NodeLifecycleConfig::default()));
+    assert_eq!(on(written), Some(node_lifecycle::NodeLifecycleConfig::default()));
     assert_ne!(on("--node-eviction-rate=0.2"), Some(node_lifecycle::NodeLifecycleConfig::default()));
 }
 
@@ -35,8 +35,8 @@ fn nl_2_invalid_values_are_rejected_even_if_the_controller_is_off() {
     ];
     for (flags, expected) in rows {
         for flags in [flags.to_owned(), format!("{ON} {flags}")] {
-            let said = complaint(&flags);
-            assert!(said.contains(expected), "{flags}: {said}");
+            let message = complaint(&flags);
+            assert!(message.contains(expected), "{flags}: {message}");
         }
     }
 }
@@ -45,8 +45,8 @@ fn nl_2_invalid_values_are_rejected_even_if_the_controller_is_off() {
 fn unused_flags_are_reported() {
     assert_eq!(notices(&format!("{ON} --node-eviction-rate=1")), []);
     assert_eq!(notices(""), []);
-    let told = notices("--large-cluster-size-threshold=5 --node-eviction-rate=1");
-    let [(flag, text)] = told.as_slice() else { panic!("{told:?}") };
+    let notices = notices("--large-cluster-size-threshold=5 --node-eviction-rate=1");
+    let [(flag, text)] = notices.as_slice() else { panic!("{notices:?}") };
     assert_eq!(flag, "--node-eviction-rate");
     assert!(text.contains("name it in --controllers"), "{text}");
 }

@@ -27,9 +27,9 @@ fn a_toleration_covered_by_a_default_stays_unless_as_upstream_is_set() {
     assert_eq!(merging(&format!("{rule} --restriction-merging=keep-own")), Some(MergeMode::KeepsOwn));
     assert_eq!(merging(&format!("{rule} --restriction-merging=as-upstream")), Some(MergeMode::AsUpstream));
     for flag in ["--restriction-merging=as-upstream", "--restriction-config=lists.yaml"] {
-        let said = parse(&format!("--self-signed {flag}")).unwrap_err();
+        let message = parse(&format!("--self-signed {flag}")).unwrap_err();
         let name = flag.split('=').next().unwrap();
-        assert!(said.contains(&format!("{name} needs the rule")), "{said}");
+        assert!(message.contains(&format!("{name} needs the rule")), "{message}");
     }
 }
 
@@ -45,6 +45,6 @@ fn clients_are_checked_by_their_ca_and_their_names() {
         let flags = format!("{with} --client-ca-file=a.crt --client-allowed-names=front-proxy-client,b");
         assert_eq!(clients(&flags), Some(ClientCaSettings { names, ..any }));
     }
-    let said = parse("--self-signed --client-allowed-names=a").unwrap_err();
-    assert!(said.contains("--client-ca-file"), "{said}");
+    let message = parse("--self-signed --client-allowed-names=a").unwrap_err();
+    assert!(message.contains("--client-ca-file"), "{message}");
 }

@@ -16,13 +16,13 @@ pub(crate) struct InputFiles {
 /// Sorts the files of `plan -f`. A file with only nodes describes desired nodes if the state comes from elsewhere: from
 /// another file that has nodes too, or, because no file has pods, from a cluster.
 pub(crate) fn sort(paths: &[PathBuf]) -> InputFiles {
-    let looked: Vec<(&PathBuf, FileContent)> = paths.iter().map(|path| (path, content(path))).collect();
-    let state_elsewhere = match looked.iter().any(|(_, content)| content.others) {
-        true => looked.iter().any(|(_, content)| content.others && content.nodes),
+    let contents: Vec<(&PathBuf, FileContent)> = paths.iter().map(|path| (path, content(path))).collect();
+    let state_elsewhere = match contents.iter().any(|(_, content)| content.others) {
+        true => contents.iter().any(|(_, content)| content.others && content.nodes),
         false => true,
     };
     let mut given = InputFiles { state: Vec::new(), changes: Vec::new() };
-    for (path, content) in looked {
+    for (path, content) in contents {
         let is_change = content.nodes && !content.others && state_elsewhere;
         if is_change { &mut given.changes } else { &mut given.state }.push(path.clone());
     }

@@ -36,11 +36,11 @@ fn a_pod_is_read_as_the_controller_reads_it() {
     let (snapshot, gaps) = snapshot(&text);
     assert_eq!(gaps, [""; 0]);
     let pod = &snapshot.pods()[0];
-    let wish = &snapshot.shape(pod).spec;
+    let spec = &snapshot.shape(pod).spec;
     assert_eq!((pod.name.as_str(), pod.ready, pod.exemption), ("shop/p", true, None));
-    assert_eq!((wish.load.requested["cpu"], wish.load.requested["memory"]), (1_500, 1 << 30));
-    assert_eq!((wish.priority, wish.tolerations[0].seconds), (7, Some(60)));
-    assert_eq!(wish.node_selector["disk"], "ssd".into());
+    assert_eq!((spec.load.requested["cpu"], spec.load.requested["memory"]), (1_500, 1 << 30));
+    assert_eq!((spec.priority, spec.tolerations[0].seconds), (7, Some(60)));
+    assert_eq!(spec.node_selector["disk"], "ssd".into());
 }
 
 #[test]
@@ -119,12 +119,16 @@ fn json_of_kubectl_is_the_same_as_yaml() {
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "u1"}},
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop", "uid": "u2"},
          "spec": {"nodeName": "n1", "tolerations": [{"key": "a", "operator": "Exists"}]}}]}"#;
-    assert_eq!(told(&yaml), told(json));
+    assert_eq!(described(&yaml), described(json));
     let wrong = json.replace(r#""Exists"}"#, r#""Exists", "tolerationSeconds": "x"}"#);
-    assert!(told(&wrong).1[0].starts_with("x.yaml:3:9: Pod p: spec.tolerations[0]"), "{:?}", told(&wrong).1);
+    assert!(
+        described(&wrong).1[0].starts_with("x.yaml:3:9: Pod p: spec.tolerations[0]"),
+        "{:?}",
+        described(&wrong).1
+    );
 }
 
-fn told(text: &str) -> (String, Vec<String>) {
+fn described(text: &str) -> (String, Vec<String>) {
     let (snapshot, gaps) = snapshot(text);
     (
         format!(
@@ -168,13 +172,13 @@ proptest! {
             true => vec![json!({"apiVersion": "v1", "kind": "List", "items": [node, pods, budget]})],
             false => vec![node, pods, budget],
         };
-        let expected = told(&plain);
+        let expected = described(&plain);
         prop_assert_eq!(expected.1.len(), 0, "{:?}", &expected.1);
         for spelling in [Spelling::Json, Spelling::PrettyJson, Spelling::Block, Spelling::Flow] {
             let separator = if matches!(spelling, Spelling::Json | Spelling::PrettyJson) { "" } else { "---\n" };
             let texts: Vec<String> = documents.iter().map(|one| spelled(one, spelling, order)).collect();
             let text = texts.join(separator);
-            prop_assert_eq!(told(&text), expected.clone(), "{}", text);
+            prop_assert_eq!(described(&text), expected.clone(), "{}", text);
         }
     }
 }
@@ -196,15 +200,15 @@ fn the_last_of_repeated_fields_counts_in_json_as_in_yaml() {
         let node = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "u1"}}"#;
         format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{node}, {pod}]}}"#)
     };
-    let last = told(&list(&object(&tolerations(60))));
+    let last = described(&list(&object(&tolerations(60))));
     assert_eq!(last.1, [""; 0]);
     let twice = object(&format!("{}, {}", tolerations(5), tolerations(60)));
-    assert_eq!(told(&list(&twice)), last);
-    assert_eq!(told(&format!("{NODE}{twice}")), last);
+    assert_eq!(described(&list(&twice)), last);
+    assert_eq!(described(&format!("{NODE}{twice}")), last);
     let kind =
         list(&object(&tolerations(60)).replace(r#""kind": "Pod""#, r#""kind": "Node", "kind": "Pod""#));
-    assert_eq!(told(&kind), last);
-    assert_ne!(told(&list(&object(&tolerations(5)))), last);
+    assert_eq!(described(&kind), last);
+    assert_ne!(described(&list(&object(&tolerations(5)))), last);
 }
 
 #[test]
@@ -228,12 +232,12 @@ async fn a_list_continues_after_its_version_has_expired() {
     let client = crate::sandbox::kube_client(world.server());
     let listing = ListRequest::all("", "nodes");
     let mut names = std::collections::BTreeSet::new();
-    let mut told = 0;
+    let mut count = 0;
     let mut add = |object: &[u8]| {
         let object: Value = serde_json::from_slice(object).map_err(|why| why.to_string())?;
         names.insert(object["metadata"]["name"].to_string());
-        told += 1;
-        if told == 100 {
+        count += 1;
+        if count == 100 {
             let name = serde_json::json!({"metadata": {"name": "a-namespace"}});
             world.create("", "namespaces", "", name);
             world.server().store().compact();
@@ -241,5 +245,5 @@ async fn a_list_continues_after_its_version_has_expired() {
         Ok(())
     };
     pages(&client, listing, Duration::from_secs(30), &mut add).await.expect("the list continues");
-    assert_eq!((told, names.len()), (600, 600));
+    assert_eq!((count, names.len()), (600, 600));
 }

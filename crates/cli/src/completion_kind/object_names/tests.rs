@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex};
 /// An API server with a few objects; it ends with the test.
 struct Stage {
     line: TypedLine,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Stage {
     fn set(test: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());
-        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
-        let paths = Arc::clone(&asked);
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let paths = Arc::clone(&requests);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
@@ -52,7 +52,7 @@ impl Stage {
         );
         let file = std::env::temp_dir().join(format!("taintward-names-{}-{test}", std::process::id()));
         std::fs::write(&file, kubeconfig).unwrap();
-        Self { line: TypedLine { kubeconfig: Some(file), ..TypedLine::default() }, asked }
+        Self { line: TypedLine { kubeconfig: Some(file), ..TypedLine::default() }, requests }
     }
 
     fn of(&self, kind: CompletionKind, beginning: &str) -> Vec<String> {
@@ -89,10 +89,10 @@ fn an_incomplete_type_sends_no_request() {
     assert_eq!(stage.of(CompletionKind::Explained, ""), TYPES.map(|(prefix, _)| prefix));
     assert_eq!(stage.of(CompletionKind::Explained, "n"), ["node/"]);
     assert_eq!(stage.of(CompletionKind::Context, "o"), ["other"]);
-    assert_eq!(*stage.asked.lock().unwrap(), Vec::<String>::new());
+    assert_eq!(*stage.requests.lock().unwrap(), Vec::<String>::new());
     assert_eq!(stage.of(CompletionKind::Explained, "node/n"), ["node/n1", "node/n2"]);
     assert_eq!(stage.of(CompletionKind::Explained, "pod/"), ["pod/here-1"]);
-    assert_eq!(*stage.asked.lock().unwrap(), ["/api/v1/nodes", "/api/v1/namespaces/here/pods"]);
+    assert_eq!(*stage.requests.lock().unwrap(), ["/api/v1/nodes", "/api/v1/namespaces/here/pods"]);
 }
 
 #[test]

@@ -59,12 +59,12 @@ fn deployment(scope: &DoctorScope<'_>) -> DoctorCheck {
 
 fn permissions(scope: &DoctorScope<'_>) -> Option<DoctorCheck> {
     const ID: CheckId = CheckId(DoctorGroup::Taintward, "permissions");
-    let asked = scope.facts.permissions.as_ref()?;
-    let account = &asked.account;
-    Some(match &asked.missing {
+    let reviewed = scope.facts.permissions.as_ref()?;
+    let account = &reviewed.account;
+    Some(match &reviewed.missing {
         Ok(missing) if missing.is_empty() => {
             let has = if account == "you" { "have" } else { "has" };
-            ID.passed(format!("{account} {has} all permissions {}", asked.purpose))
+            ID.passed(format!("{account} {has} all permissions {}", reviewed.purpose))
         }
         Ok(missing) => {
             let check = ID.failed(format!("{account} {}", missing[0]));

@@ -30,8 +30,8 @@ pub(super) fn text(
         .map(|condition| {
             let since =
                 condition.since.map(|at| format!(" since {}", text_parts::wall(explanation.now(), at)));
-            let says = if condition.message.is_empty() { &condition.reason } else { &condition.message };
-            format!("{} is {}{}: {says}", condition.kind, condition.status, since.unwrap_or_default())
+            let why = if condition.message.is_empty() { &condition.reason } else { &condition.message };
+            format!("{} is {}{}: {why}", condition.kind, condition.status, since.unwrap_or_default())
         })
         .collect();
     list(text, "Conditions that report a problem:", &ailments, view);

@@ -21,13 +21,13 @@ pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
         return Vec::new();
     }
     let by = if details.reason.is_empty() { String::new() } else { format!(", reason {}", details.reason) };
-    let mut sentences = vec![format!("phase {}{by}{}", details.phase, said(&details.message))];
+    let mut sentences = vec![format!("phase {}{by}{}", details.phase, quoted(&details.message))];
     if let Some(mark) = disruption(details) {
         let at = mark.since.map(|at| format!(", at {}", wall(explanation.now(), at))).unwrap_or_default();
         let what = meaning(&mark.reason).map(|what| format!(": {what}")).unwrap_or_default();
         // The message of the kubelet begins the one of the status.
         let is_repeated = !mark.message.is_empty() && details.message.starts_with(mark.message.trim_end());
-        let message = if is_repeated { String::new() } else { said(&mark.message) };
+        let message = if is_repeated { String::new() } else { quoted(&mark.message) };
         sentences.push(format!("condition {DISRUPTED} ({}{at}){what}{message}", mark.reason));
     }
     sentences
@@ -48,7 +48,7 @@ pub(super) fn object(explanation: &PodExplanation<'_>) -> Value {
 }
 
 /// `: out of memory`
-fn said(message: &str) -> String {
+fn quoted(message: &str) -> String {
     match message.trim() {
         "" => String::new(),
         message => format!(": {message}"),

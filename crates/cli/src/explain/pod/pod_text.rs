@@ -50,7 +50,7 @@ pub(super) fn text(
 
 /// The sentences about one taint.
 fn taint(part: &TaintExplanation<'_>, now: Now, shown: &mut ShownMeanings) -> String {
-    let mut sentence = format!("{}: {}", part.description.heading(now), part.answered());
+    let mut sentence = format!("{}: {}", part.description.heading(now), part.match_text());
     sentence += &part.follows(now).map(|follows| format!("; {follows}.")).unwrap_or_else(|| ".".to_owned());
     if part.reason.counts_from > part.instance.start.at {
         let is_released = part.reason.start.at > part.instance.start.at;

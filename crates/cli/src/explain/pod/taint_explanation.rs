@@ -70,7 +70,7 @@ pub(crate) fn miss(near: &NearestToleration, tolerations: &[Toleration], taint: 
 
 impl TaintExplanation<'_> {
     /// The pod's toleration, in words.
-    pub(crate) fn answered(&self) -> String {
+    pub(crate) fn match_text(&self) -> String {
         let taint = &self.instance.taint;
         match (self.reason.taint_match, &self.nearest) {
             (TaintMatch::Tolerated(at), _) => format!("tolerated by {}", named(self.tolerations, at)),

@@ -24,8 +24,8 @@ pub(super) async fn replace(
     if !take {
         let tried = PatchOptions { dry_run: true, ..how.clone() };
         match server.apply(place(object), object.to_string(), &tried, false).await {
-            Err(NodeRequestError::Status(said)) if said.code == 409 && !is_own(&said) => {
-                return Err(NodeRequestError::Status(said));
+            Err(NodeRequestError::Status(status)) if status.code == 409 && !is_own(&status) => {
+                return Err(NodeRequestError::Status(status));
             }
             // The object is replaced as a whole, so that an invalid combination with the present one does not matter.
             _ => {}
@@ -43,13 +43,13 @@ pub(super) async fn replace(
 }
 
 fn is_late(why: &NodeRequestError) -> bool {
-    matches!(why, NodeRequestError::Status(said) if said.code == 409)
+    matches!(why, NodeRequestError::Status(status) if status.code == 409)
 }
 
 /// Whether all conflicts are with the field manager of an earlier installation.
-fn is_own(said: &ApiFailureStatus) -> bool {
+fn is_own(status: &ApiFailureStatus) -> bool {
     let own = format!("conflict with \"{MANAGER}\"");
-    !said.causes.is_empty() && said.causes.iter().all(|(_, message)| message.starts_with(&own))
+    !status.causes.is_empty() && status.causes.iter().all(|(_, message)| message.starts_with(&own))
 }
 
 /// The object, with the metadata and the CA bundles of the one that was read.
@@ -66,7 +66,7 @@ fn replacement(object: &Value, read: &[u8]) -> String {
     new["metadata"] = metadata;
     let webhooks = new.get_mut("webhooks").and_then(Value::as_array_mut);
     for webhook in webhooks.into_iter().flatten() {
-        let same = |one: &&Value| one["name"] == webhook["name"] && asks_ours(one, webhook);
+        let same = |one: &&Value| one["name"] == webhook["name"] && has_same_service(one, webhook);
         let old = read["webhooks"].as_array().into_iter().flatten().find(same);
         let bundle = old.map(|old| old["clientConfig"]["caBundle"].clone()).unwrap_or_default();
         if bundle.is_string() && webhook["clientConfig"]["caBundle"].is_null() {
@@ -77,7 +77,7 @@ fn replacement(object: &Value, read: &[u8]) -> String {
 }
 
 /// Whether both webhooks have the same Service; the CA bundle of another one is not trusted.
-fn asks_ours(one: &Value, ours: &Value) -> bool {
+fn has_same_service(one: &Value, ours: &Value) -> bool {
     ["name", "namespace"]
         .iter()
         .all(|field| one["clientConfig"]["service"][field] == ours["clientConfig"]["service"][field])
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn fields_of_an_earlier_installation_do_not_conflict() {
-        let said = |managers: &[&str]| ApiFailureStatus {
+        let status = |managers: &[&str]| ApiFailureStatus {
             code: 409,
             causes: managers
                 .iter()
@@ -143,8 +143,8 @@ mod tests {
                 .collect(),
             ..ApiFailureStatus::default()
         };
-        assert!(is_own(&said(&[MANAGER, MANAGER])));
-        assert!(!is_own(&said(&[MANAGER, "kubectl-edit"])));
-        assert!(!is_own(&said(&[])));
+        assert!(is_own(&status(&[MANAGER, MANAGER])));
+        assert!(!is_own(&status(&[MANAGER, "kubectl-edit"])));
+        assert!(!is_own(&status(&[])));
     }
 }

@@ -29,7 +29,7 @@ fn every_rule_has_a_section_with_an_example_that_is_found_and_one_that_is_not() 
         let found = |text: &str| {
             let report = report_with(&[text], &LintConfig::default(), numeric);
             assert!(report.unreadable.is_empty(), "{title}: {:?}", report.unreadable);
-            let found: Vec<Rule> = report.findings.iter().map(|told| told.rule).collect();
+            let found: Vec<Rule> = report.findings.iter().map(|finding| finding.rule).collect();
             found
         };
         assert!(found(bad).contains(rule), "{title}: the first example has {:?}", found(bad));

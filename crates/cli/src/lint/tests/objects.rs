@@ -24,7 +24,7 @@ fn every_kind_with_pods_is_read() {
     ] {
         let close = "}".repeat(path.matches('{').count());
         let text = format!("apiVersion: {version}\nkind: {kind}\n{path}: {{{BAD}}}{close}\n");
-        assert!(told(&text).starts_with("TL101@3:"), "{kind}: {}", told(&text));
+        assert!(reported(&text).starts_with("TL101@3:"), "{kind}: {}", reported(&text));
     }
     for (version, kind) in
         [("apps.kruise.io/v1", "StatefulSet"), ("v1", "ConfigMap"), ("example.com/v1", "Node")]
@@ -32,9 +32,9 @@ fn every_kind_with_pods_is_read() {
         let text = format!("apiVersion: {version}\nkind: {kind}\nspec: {{template: {{spec: {{{BAD}}}}}}}\n");
         let counts = report(&text).counts;
         assert_eq!((counts.workloads, counts.nodes, counts.by_shape), (0, 0, 1), "{kind}");
-        assert!(told(&text).starts_with("TL101@3:"), "{kind}");
+        assert!(reported(&text).starts_with("TL101@3:"), "{kind}");
         let without = format!("apiVersion: {version}\nkind: {kind}\nspec: {{replicas: 1}}\n");
-        assert_eq!((told(&without).as_str(), report(&without).counts.other_kinds), ("", 1), "{kind}");
+        assert_eq!((reported(&without).as_str(), report(&without).counts.other_kinds), ("", 1), "{kind}");
     }
 }
 
@@ -42,15 +42,15 @@ fn every_kind_with_pods_is_read() {
 fn lists_are_read_item_by_item_in_yaml_and_json() {
     let item = "{apiVersion: v1, kind: Pod, spec: {tolerations: [{key: a, operator: Exists, value: b}]}}";
     assert_eq!(
-        told(&format!("kind: List\napiVersion: v1\nitems:\n- {item}\n- {item}\n")),
+        reported(&format!("kind: List\napiVersion: v1\nitems:\n- {item}\n- {item}\n")),
         "TL101@4:86, TL101@5:86"
     );
     // Items of a PodList have no kind.
     let plain = "{spec: {tolerations: [{key: a, operator: Exists, value: b}]}}";
-    assert_eq!(told(&format!("kind: PodList\napiVersion: v1\nitems:\n- {plain}\n")), "TL101@4:59");
+    assert_eq!(reported(&format!("kind: PodList\napiVersion: v1\nitems:\n- {plain}\n")), "TL101@4:59");
     let json = "{\n  \"kind\": \"List\",\n  \"items\": [\n    {\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"spec\":\n\
                 \t{\"tolerations\": [{\"key\": \"\\ud83d\\ude00\", \"operator\": \"Exists\"}]}}\n  ],\n  \"apiVersion\": \"v1\"\n}\n";
-    assert_eq!(told(json), "TL109@5:27");
+    assert_eq!(reported(json), "TL109@5:27");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn objects_with_an_owner_are_reported_once() {
     assert_eq!(count(&[pod(&owned("Node", "n1")), pod(&owned("Node", "n1"))]), 2, "static pods differ");
     let daemon = "apiVersion: v1\nkind: Pod\nmetadata: {ownerReferences: [{controller: true, kind: DaemonSet, name: a}]}\n\
                   spec: {tolerations: [{operator: Exists}]}\n";
-    assert_eq!(told(daemon), "");
+    assert_eq!(reported(daemon), "");
 }
 
 #[test]
@@ -86,13 +86,13 @@ fn findings_have_the_position_of_the_field() {
                 Effect: NoExecute\n    tolerationSeconds: '5'\n";
     let expected =
         "TL101@11:12, TL201@13:5, TL201@14:5, TL202@14:5, TL203@15:5, TL111@17:5, TL103@18:24, TL108@18:24";
-    assert_eq!(told(text), expected);
+    assert_eq!(reported(text), expected);
 }
 
 #[test]
 fn a_broken_document_does_not_hide_the_others() {
     assert_eq!(
-        told(&format!("{}---\na: [\n---\n{}", pod("name: a"), pod("name: b"))),
+        reported(&format!("{}---\na: [\n---\n{}", pod("name: a"), pod("name: b"))),
         "TL101@4:56, TL101@11:56, broken@6:4"
     );
     let template = report("apiVersion: v1\nkind: Pod\nmetadata: {{ .Values.meta }}\n");
@@ -118,7 +118,7 @@ fn a_broken_document_does_not_hide_the_others() {
 #[test]
 fn seconds_are_read_as_yaml_reads_them() {
     let seconds = |written: &str| {
-        told(&format!(
+        reported(&format!(
             "apiVersion: v1\nkind: Pod\nspec:\n  tolerations:\n  - key: a\n    operator: Exists\n    effect: NoExecute\n    \
              tolerationSeconds: {written}\n"
         ))
@@ -150,7 +150,7 @@ fn seconds_are_read_as_yaml_reads_them() {
 #[test]
 fn text_that_yaml_reads_as_another_type_is_reported() {
     let value = |written: &str| {
-        told(&format!(
+        reported(&format!(
             "apiVersion: v1\nkind: Pod\nspec:\n  tolerations:\n  - key: a\n    value: {written}\n    effect: NoSchedule\n"
         ))
     };

@@ -26,7 +26,7 @@ fn a_text_without_a_position_is_read() {
 fn fields(text: &str) -> String {
     let report = report(text);
     assert!(report.unreadable.is_empty(), "{:?}", report.unreadable);
-    let each = report.findings.iter().map(|told| format!("{} {}", told.rule.id(), told.field));
+    let each = report.findings.iter().map(|finding| format!("{} {}", finding.rule.id(), finding.field));
     each.collect::<Vec<_>>().join(", ")
 }
 
@@ -109,7 +109,7 @@ fn one_error_for_each_value_of_a_wrong_type() {
 fn repeated_fields_are_errors_with_both_lines() {
     let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  tolerations: [{key: a, operator: Exist}]\n  \
                 hostNetwork: true\n  tolerations:\n  - key: b\n    operator: Exists\n    key: c\n";
-    assert_eq!(told(text), "TL113@7:3, TL113@10:5", "only the last list counts");
+    assert_eq!(reported(text), "TL113@7:3, TL113@10:5", "only the last list counts");
     let report = report(text);
     assert!(report.findings[0].reason.contains("line 5"), "{}", report.findings[0].reason);
     assert_eq!(report.findings[1].field, "spec.tolerations[0].key");
@@ -185,13 +185,13 @@ fn objects_inside_objects_and_texts_are_read() {
     let values = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: app}\nspec:\n  source:\n    helm:\n      \
                   values: |\n        web:\n          tolerations:\n          - key: a\n            operator: exists\n";
     assert_eq!(fields(values), "TL104 spec.source.helm.values.web.tolerations[0].operator");
-    assert_eq!(told(values), "TL104@11:23", "the position in the file");
+    assert_eq!(reported(values), "TL104@11:23", "the position in the file");
     assert_eq!(report(values).findings[0].object.name, "app");
     let escaped =
         "apiVersion: v1\nkind: ConfigMap\ndata: {a: \"tolerations:\\n- key: a\\n  operator: exists\\n\"}\n";
-    assert_eq!(told(escaped), "TL104@3:11", "the text as a whole");
+    assert_eq!(reported(escaped), "TL104@3:11", "the text as a whole");
     let script = "apiVersion: v1\nkind: ConfigMap\ndata:\n  run: |\n    set -e\n    kubectl taint nodes a b:NoExecute  # taints: [\n";
-    assert_eq!(told(script), "");
+    assert_eq!(reported(script), "");
     let list = "apiVersion: v1\nkind: ConfigMap\ndata:\n  TOLERATIONS: |\n    - key: a\n      effect: NoSchedule\n      operator: exists\n";
     assert_eq!(fields(list), "TL104 data.TOLERATIONS[0].operator", "the text is the list");
     let placeholder =

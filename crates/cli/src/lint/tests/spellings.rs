@@ -58,27 +58,34 @@ fn document() -> impl Strategy<Value = Value> {
 }
 
 /// Findings without positions.
-fn said(text: &str) -> Vec<String> {
+fn messages(text: &str) -> Vec<String> {
     let report = report(text);
     let findings = report.findings.iter();
-    let mut said: Vec<String> = findings
-        .map(|told| {
-            format!("{} {} {}: {}; {}", told.rule.id(), told.object, told.field, told.reason, told.fix)
+    let mut messages: Vec<String> = findings
+        .map(|finding| {
+            format!(
+                "{} {} {}: {}; {}",
+                finding.rule.id(),
+                finding.object,
+                finding.field,
+                finding.reason,
+                finding.fix
+            )
         })
         .chain(report.unreadable.iter().map(|skipped| skipped.why.clone()))
         .chain(report.gaps.iter().cloned())
         .collect();
-    said.sort();
-    said
+    messages.sort();
+    messages
 }
 
 proptest! {
     #[test]
     fn any_spelling_of_an_object_has_the_same_report(document in document(), order: u64) {
-        let expected = said(&document.to_string());
+        let expected = messages(&document.to_string());
         for spelling in [Spelling::Json, Spelling::PrettyJson, Spelling::Block, Spelling::Flow] {
             let text = spelled(&document, spelling, order);
-            prop_assert_eq!(said(&text), expected.clone(), "{}", text);
+            prop_assert_eq!(messages(&text), expected.clone(), "{}", text);
         }
     }
 }

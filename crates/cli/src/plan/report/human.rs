@@ -24,8 +24,8 @@ const CLOSED_MAX: usize = 5;
 const ROWS_MAX: usize = 100;
 
 /// How many rows of a table are shown. By default all are if a program may read them.
-fn most(answer: &PlanReport<'_>, view: &PrintOptions) -> usize {
-    match answer.limit {
+fn most(report: &PlanReport<'_>, view: &PrintOptions) -> usize {
+    match report.limit {
         Some(0) => usize::MAX,
         Some(limit) => limit,
         None if view.paper.is_terminal => ROWS_MAX,
@@ -41,37 +41,37 @@ fn rest(rows: usize, most: usize, view: &PrintOptions, text: &mut String) {
     }
 }
 
-pub(super) fn plan(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
+pub(super) fn plan(report: &PlanReport<'_>, view: &PrintOptions) -> String {
     let mut text = String::new();
     if view.headers {
-        opening(answer, view, &mut text);
+        opening(report, view, &mut text);
     }
-    let rows = answer.rows();
+    let rows = report.rows();
     if !rows.is_empty() {
         if view.headers {
             text.push('\n');
         }
-        text += &leavers(answer, &rows, view);
+        text += &leavers(report, &rows, view);
     }
     if view.headers {
-        staying(answer, view, &mut text);
-        hit(answer, view, &mut text);
-        closing(answer, view, &mut text);
+        staying(report, view, &mut text);
+        hit(report, view, &mut text);
+        closing(report, view, &mut text);
     }
     text
 }
 
-fn opening(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
-    paragraph(text, &messages::about(&answer.state.from, answer.snapshot().now()), view);
-    if answer.descriptions.is_empty() {
+fn opening(report: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
+    paragraph(text, &messages::about(&report.state.from, report.snapshot().now()), view);
+    if report.descriptions.is_empty() {
         paragraph(text, "Without any change:", view);
     } else {
-        paragraph(text, &format!("If {}:", answer.descriptions.join(", and ")), view);
+        paragraph(text, &format!("If {}:", report.descriptions.join(", and ")), view);
     }
-    paragraph(text, &answer.summary(), view);
+    paragraph(text, &report.summary(), view);
 }
 
-fn leavers(answer: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -> String {
+fn leavers(report: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -> String {
     let mut table = Table::new(vec![
         TableColumn::new("EVICTED"),
         TableColumn::new("NODE").shortens(),
@@ -80,22 +80,22 @@ fn leavers(answer: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -
         TableColumn::new("NEXT NODE").shortens(),
         TableColumn::new("REASON").only_wide(),
     ]);
-    let (homes, most) = (answer.homes(), most(answer, view));
+    let (homes, most) = (report.homes(), most(report, view));
     for row in view.in_order(rows).into_iter().take(most) {
-        let pod = answer.pod(row);
-        let time = answer.moment(row.at);
-        let time = if row.at <= answer.forecast.moment {
+        let pod = report.pod(row);
+        let time = report.moment(row.at);
+        let time = if row.at <= report.forecast.moment {
             TableCell::new(time).colored(Color::Red)
         } else {
             time.into()
         };
         table.push(vec![
             time,
-            answer.node_name(row.node.node).into(),
+            report.node_name(row.node.node).into(),
             pod.name.as_str().into(),
-            answer.snapshot().workloads()[pod.workload as usize].to_string().into(),
-            place(answer, homes.get(&row.fate.pod).map(|home| &home.place)),
-            answer.why(row).into(),
+            report.snapshot().workloads()[pod.workload as usize].to_string().into(),
+            place(report, homes.get(&row.fate.pod).map(|home| &home.place)),
+            report.why(row).into(),
         ]);
     }
     let mut text = table.print(view);
@@ -103,13 +103,13 @@ fn leavers(answer: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -
     text
 }
 
-fn place(answer: &PlanReport<'_>, place: Option<&Placement>) -> TableCell {
+fn place(report: &PlanReport<'_>, place: Option<&Placement>) -> TableCell {
     match place {
         // DS-4: a node that evicts the pod again.
         Some(Placement::Again(node)) => {
-            TableCell::new(format!("{}, evicted again", answer.node_name(*node))).colored(Color::Yellow)
+            TableCell::new(format!("{}, evicted again", report.node_name(*node))).colored(Color::Yellow)
         }
-        Some(Placement::Node(node)) => answer.node_name(*node).into(),
+        Some(Placement::Node(node)) => report.node_name(*node).into(),
         Some(Placement::Nowhere(_)) => TableCell::new("unschedulable").colored(Color::Yellow),
         Some(Placement::None(RecreationPolicy::Never)) => TableCell::new("not recreated").colored(Color::Red),
         Some(Placement::None(_)) => "-".into(),
@@ -117,10 +117,10 @@ fn place(answer: &PlanReport<'_>, place: Option<&Placement>) -> TableCell {
     }
 }
 
-fn staying(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
+fn staying(report: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     let mut all: BTreeMap<String, usize> = BTreeMap::new();
-    for node in &answer.forecast.nodes {
-        for (why, count) in answer.stays(node) {
+    for node in &report.forecast.nodes {
+        for (why, count) in report.stays(node) {
             *all.entry(why).or_default() += count;
         }
     }
@@ -130,18 +130,20 @@ fn staying(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     reasons(text, "Not evicted", &all, STAYS_MAX, view);
 }
 
-fn hit(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
-    if !answer.forecast.workloads.is_empty() {
+fn hit(report: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
+    if !report.forecast.workloads.is_empty() {
         text.push('\n');
-        *text += &workloads(answer, view);
+        *text += &workloads(report, view);
     }
     let waiting: Vec<&BudgetImpact> =
-        answer.forecast.budgets.iter().filter(|impact| impact.blocked() > 0).collect();
+        report.forecast.budgets.iter().filter(|impact| impact.blocked() > 0).collect();
     if !waiting.is_empty() {
         text.push_str("\nDisruption budgets that the drain waits for:\n");
-        waiting.iter().for_each(|impact| bullet(text, &refused(answer, impact), view.paper.measure()));
+        waiting
+            .iter()
+            .for_each(|impact| bullet(text, &blocked_evictions(report, impact), view.paper.measure()));
     }
-    let (broken, kept): (Vec<_>, Vec<_>) = answer
+    let (broken, kept): (Vec<_>, Vec<_>) = report
         .forecast
         .budgets
         .iter()
@@ -149,42 +151,42 @@ fn hit(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
         .partition(|impact| impact.is_broken());
     if !broken.is_empty() {
         text.push_str("\nDisruption budgets violated (NoExecute evictions ignore them):\n");
-        broken.iter().for_each(|impact| bullet(text, &budget(answer, impact), view.paper.measure()));
+        broken.iter().for_each(|impact| bullet(text, &budget(report, impact), view.paper.measure()));
     }
     if !kept.is_empty() {
         let others = if broken.is_empty() { "" } else { "other " };
-        let told = match kept.len() {
+        let sentence = match kept.len() {
             1 => format!("1 {others}disruption budget selects evicted pods; it is not violated."),
             count => format!("{count} {others}disruption budgets select evicted pods; none is violated."),
         };
-        remark(text, &told, view);
+        remark(text, &sentence, view);
     }
 }
 
-fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
+fn workloads(report: &PlanReport<'_>, view: &PrintOptions) -> String {
     let mut table = Table::new(vec![
         TableColumn::new("WORKLOAD").shortens(),
         TableColumn::new("PODS").right(),
-        TableColumn::new(if answer.until == Mono::NEVER { "NOW" } else { "EVICTED" }).right(),
+        TableColumn::new(if report.until == Mono::NEVER { "NOW" } else { "EVICTED" }).right(),
         TableColumn::new("LATER").right(),
         TableColumn::new("FIRST").only_wide(),
         TableColumn::new("LAST").only_wide(),
         TableColumn::new("OUTCOME"),
     ]);
-    let (all, most) = (answer.outcomes(), most(answer, view));
+    let (all, most) = (report.outcomes(), most(report, view));
     for (impact, outcome) in all.iter().take(most) {
         let WorkloadImpact { workload, pods, going, later, first, last } = impact;
-        let workload = &answer.snapshot().workloads()[*workload as usize];
+        let workload = &report.snapshot().workloads()[*workload as usize];
         let leaving = usize::try_from(going + later).unwrap_or(usize::MAX);
-        let nowhere = answer.unschedulable(impact.workload);
+        let nowhere = report.unschedulable(impact.workload);
         let fate = TableCell::new(outcome.with_unschedulable(nowhere, leaving));
         table.push(vec![
             workload.to_string().into(),
             pods.to_string().into(),
             going.to_string().into(),
             later.to_string().into(),
-            answer.moment(*first).into(),
-            answer.moment(*last).into(),
+            report.moment(*first).into(),
+            report.moment(*last).into(),
             if outcome.is_lost { fate.colored(Color::Red) } else { fate },
         ]);
     }
@@ -194,8 +196,8 @@ fn workloads(answer: &PlanReport<'_>, view: &PrintOptions) -> String {
 }
 
 /// `shop/web allows 1 of 3 evictions; 2 wait until other pods are healthy`
-fn refused(answer: &PlanReport<'_>, impact: &BudgetImpact) -> String {
-    let budget = &answer.snapshot().budgets()[impact.budget];
+fn blocked_evictions(report: &PlanReport<'_>, impact: &BudgetImpact) -> String {
+    let budget = &report.snapshot().budgets()[impact.budget];
     let (waiting, all) = (impact.blocked(), impact.evicted_healthy);
     let (may, verb) = (all - waiting, if waiting == 1 { "waits" } else { "wait" });
     let never = if impact.allows() == Some(0) { "; it allows none now" } else { "" };
@@ -206,8 +208,8 @@ fn refused(answer: &PlanReport<'_>, impact: &BudgetImpact) -> String {
 }
 
 /// `shop/web requires 2 healthy pods; 3 are healthy, and 2 of them are evicted`
-fn budget(answer: &PlanReport<'_>, impact: &BudgetImpact) -> String {
-    let budget = &answer.snapshot().budgets()[impact.budget];
+fn budget(report: &PlanReport<'_>, impact: &BudgetImpact) -> String {
+    let budget = &report.snapshot().budgets()[impact.budget];
     format!(
         "{}/{} requires {} healthy pods; {} are healthy, and {} of them are evicted",
         budget.namespace,
@@ -239,15 +241,15 @@ fn reasons(text: &mut String, title: &str, all: &[(&str, usize)], most: usize, v
     }
 }
 
-fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
-    let forced = answer.lost_in_a_drain();
+fn closing(report: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
+    let forced = report.lost_in_a_drain();
     if forced > 0 {
         let pods = messages::counted(forced, "pod");
         let what = format!("it evicts {pods} that no controller recreates");
         remark(text, &format!("kubectl drain continues only with --force: {what}."), view);
     }
     let mut nowhere: BTreeMap<&str, usize> = BTreeMap::new();
-    for home in &answer.forecast.placements {
+    for home in &report.forecast.placements {
         if let Placement::Nowhere(why) = &home.place {
             *nowhere.entry(why).or_default() += 1;
         }
@@ -255,20 +257,20 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     let nowhere: Vec<(&str, usize)> = nowhere.into_iter().collect();
     reasons(text, "Unschedulable pods", &nowhere, NOWHERE_MAX, view);
     // Workloads that lose the last node that accepts their pods.
-    let name = |workload: &u32| answer.snapshot().workloads()[*workload as usize].to_string();
-    let closed: Vec<String> = answer.forecast.closed.iter().map(name).collect();
+    let name = |workload: &u32| report.snapshot().workloads()[*workload as usize].to_string();
+    let closed: Vec<String> = report.forecast.closed.iter().map(name).collect();
     if !closed.is_empty() {
         let closed = enumerated(&closed, CLOSED_MAX);
         remark(text, &format!("No node would accept new pods of {closed} any more."), view);
     }
-    if answer.forecast.unplaced > 0 {
+    if report.forecast.unplaced > 0 {
         let sentence = format!(
             "{} more pods are evicted. Their next nodes are not computed, because there are too many.",
-            answer.forecast.unplaced
+            report.forecast.unplaced
         );
         remark(text, &sentence, view);
     }
-    let latest = answer.at_the_latest();
+    let latest = report.at_the_latest();
     if latest > 0 {
         let pods = messages::counted(latest, "pod");
         let sentence = format!(
@@ -277,7 +279,7 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
         );
         remark(text, &sentence, view);
     }
-    let beyond = answer.beyond();
+    let beyond = report.beyond();
     if beyond > 0 {
         let sentence = format!(
             "NEXT NODE considers taints, cordons, node selectors, node affinity and requests. {beyond} of the evicted \
@@ -285,11 +287,11 @@ fn closing(answer: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
         );
         remark(text, &sentence, view);
     }
-    if !answer.state.gaps.is_empty() {
-        let told = match answer.state.gaps.len() {
+    if !report.state.gaps.is_empty() {
+        let sentence = match report.state.gaps.len() {
             1 => "This answer is partial: one read failed, see the error above.".to_owned(),
             count => format!("This answer is partial: {count} reads failed, see the errors above."),
         };
-        remark(text, &told, view);
+        remark(text, &sentence, view);
     }
 }

@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 use taintward_core::forecast::{NodeForecast, PlacedPod, Placement, WorkloadImpact};
 use taintward_core::time::Mono;
 
-pub(super) fn plan(answer: &PlanReport<'_>) -> Value {
-    let totals = &answer.forecast.totals;
-    let homes = answer.homes();
-    let rows = answer.rows();
+pub(super) fn plan(report: &PlanReport<'_>) -> Value {
+    let totals = &report.forecast.totals;
+    let homes = report.homes();
+    let rows = report.rows();
     let items: Vec<Value> =
-        rows.iter().map(|row| item(answer, row, homes.get(&row.fate.pod).copied())).collect();
+        rows.iter().map(|row| item(report, row, homes.get(&row.fate.pod).copied())).collect();
     let mut plan = json!({
         "apiVersion": API_VERSION,
         "kind": "Plan",
-        "complete": answer.state.gaps.is_empty(),
-        "from": answer.state.from,
-        "asOf": stamp(answer.snapshot().now().mono),
-        "changes": answer.descriptions,
+        "complete": report.state.gaps.is_empty(),
+        "from": report.state.from,
+        "asOf": stamp(report.snapshot().now().mono),
+        "changes": report.descriptions,
         "summary": {
             "evictedNow": totals.going,
             "evictedLater": totals.later,
@@ -30,34 +30,34 @@ pub(super) fn plan(answer: &PlanReport<'_>) -> Value {
             "unsupportedToleration": totals.not_understood,
             "noLongerEvicted": totals.spared,
             "evictedWithoutChange": totals.anyway,
-            "nextNodeNotComputed": answer.forecast.unplaced,
-            "constraintsNotConsidered": answer.beyond(),
+            "nextNodeNotComputed": report.forecast.unplaced,
+            "constraintsNotConsidered": report.beyond(),
         },
         "items": items,
-        "nodes": answer.forecast.nodes.iter().map(|forecast| node(answer, forecast)).collect::<Vec<_>>(),
-        "workloads": workloads(answer),
-        "budgets": budgets(answer),
-        "workloadsWithoutNode": answer
+        "nodes": report.forecast.nodes.iter().map(|forecast| node(report, forecast)).collect::<Vec<_>>(),
+        "workloads": workloads(report),
+        "budgets": budgets(report),
+        "workloadsWithoutNode": report
             .forecast
             .closed
             .iter()
-            .map(|workload| messages::workload(&answer.snapshot().workloads()[*workload as usize]))
+            .map(|workload| messages::workload(&report.snapshot().workloads()[*workload as usize]))
             .collect::<Vec<_>>(),
-        "notes": answer.state.notes,
-        "readErrors": answer.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "notes": report.state.notes,
+        "readErrors": report.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
-    if answer.until != Mono::NEVER {
-        plan["at"] = stamp(answer.until);
+    if report.until != Mono::NEVER {
+        plan["at"] = stamp(report.until);
     }
     plan
 }
 
-fn item(answer: &PlanReport<'_>, row: &PlanRow<'_>, home: Option<&PlacedPod>) -> Value {
-    let (snapshot, pod) = (answer.snapshot(), answer.pod(row));
+fn item(report: &PlanReport<'_>, row: &PlanRow<'_>, home: Option<&PlacedPod>) -> Value {
+    let (snapshot, pod) = (report.snapshot(), report.pod(row));
     let now = snapshot.now().mono;
     let taint = row.fate.decisive.map(|at| row.node.after[at as usize].taint.to_string());
     json!({
-        "node": answer.node_name(row.node.node),
+        "node": report.node_name(row.node.node),
         "namespace": pod.name.namespace(),
         "pod": pod.name.name(),
         "uid": messages::uid(&pod.uid),
@@ -67,25 +67,25 @@ fn item(answer: &PlanReport<'_>, row: &PlanRow<'_>, home: Option<&PlacedPod>) ->
         "mayBeEarlier": row.is_at_the_latest(now),
         "evictedWithoutChange": row.fate.leaves_anyway(),
         "taint": taint,
-        "reason": answer.why(row),
-        "nextNode": home.map(|home| next_node(answer, &home.place)),
+        "reason": report.why(row),
+        "nextNode": home.map(|home| next_node(report, &home.place)),
     })
 }
 
-fn next_node(answer: &PlanReport<'_>, place: &Placement) -> Value {
+fn next_node(report: &PlanReport<'_>, place: &Placement) -> Value {
     match place {
-        Placement::Node(node) => json!({ "node": answer.node_name(*node) }),
-        Placement::Again(node) => json!({ "node": answer.node_name(*node), "evictedAgain": true }),
+        Placement::Node(node) => json!({ "node": report.node_name(*node) }),
+        Placement::Again(node) => json!({ "node": report.node_name(*node), "evictedAgain": true }),
         Placement::Nowhere(why) => json!({ "unschedulable": why.as_ref() }),
         Placement::None(returns) => json!({ "recreation": messages::returns(*returns) }),
     }
 }
 
-fn node(answer: &PlanReport<'_>, forecast: &NodeForecast) -> Value {
+fn node(report: &PlanReport<'_>, forecast: &NodeForecast) -> Value {
     let reasons =
-        answer.stays(forecast).into_iter().map(|(reason, pods)| json!({ "reason": reason, "pods": pods }));
+        report.stays(forecast).into_iter().map(|(reason, pods)| json!({ "reason": reason, "pods": pods }));
     json!({
-        "name": answer.node_name(forecast.node),
+        "name": report.node_name(forecast.node),
         "drained": forecast.drained,
         "noExecuteTaints": forecast.after.iter().map(|instance| instance.taint.to_string()).collect::<Vec<_>>(),
         "pods": forecast.pods.len(),
@@ -94,8 +94,8 @@ fn node(answer: &PlanReport<'_>, forecast: &NodeForecast) -> Value {
     })
 }
 
-fn workloads(answer: &PlanReport<'_>) -> Vec<Value> {
-    let snapshot = answer.snapshot();
+fn workloads(report: &PlanReport<'_>) -> Vec<Value> {
+    let snapshot = report.snapshot();
     let one = |(impact, outcome): (&WorkloadImpact, WorkloadOutcome)| {
         let workload = &snapshot.workloads()[impact.workload as usize];
         let mut object = messages::workload(workload);
@@ -106,15 +106,15 @@ fn workloads(answer: &PlanReport<'_>) -> Vec<Value> {
         object["lastEvictedAt"] = stamp(impact.last.max(snapshot.now().mono));
         object["notRecreated"] = json!(outcome.is_lost);
         object["recreation"] = json!(outcome.text);
-        object["unschedulable"] = json!(answer.unschedulable(impact.workload));
+        object["unschedulable"] = json!(report.unschedulable(impact.workload));
         object
     };
-    answer.outcomes().into_iter().map(one).collect()
+    report.outcomes().into_iter().map(one).collect()
 }
 
-fn budgets(answer: &PlanReport<'_>) -> Vec<Value> {
+fn budgets(report: &PlanReport<'_>) -> Vec<Value> {
     let one = |impact: &taintward_core::forecast::BudgetImpact| {
-        let budget = &answer.snapshot().budgets()[impact.budget];
+        let budget = &report.snapshot().budgets()[impact.budget];
         json!({
             "namespace": budget.namespace,
             "name": budget.name,
@@ -127,5 +127,5 @@ fn budgets(answer: &PlanReport<'_>) -> Vec<Value> {
             "evictionsRefused": impact.blocked(),
         })
     };
-    answer.forecast.budgets.iter().map(one).collect()
+    report.forecast.budgets.iter().map(one).collect()
 }

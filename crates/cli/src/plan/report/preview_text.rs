@@ -8,18 +8,18 @@ use std::fmt::Write as _;
 /// The largest number of pods that are named; the others are counted.
 const NAMED_MAX: usize = 5;
 
-pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
+pub(super) fn preview(report: &PlanReport<'_>, width: usize) -> String {
     let mut text = String::new();
-    for gap in &answer.state.gaps {
+    for gap in &report.state.gaps {
         // Writing to a string does not fail.
         let _ = writeln!(text, "error: {}", harmless(&gap.to_string()));
     }
-    text += &answer.summary();
+    text += &report.summary();
     text.push('\n');
-    let rows = answer.rows();
+    let rows = report.rows();
     for row in rows.iter().take(NAMED_MAX) {
-        let pod = &answer.pod(row).name;
-        bullet(&mut text, &format!("{pod} {}: {}", leaves(&answer.moment(row.at)), answer.why(row)), width);
+        let pod = &report.pod(row).name;
+        bullet(&mut text, &format!("{pod} {}: {}", leaves(&report.moment(row.at)), report.why(row)), width);
     }
     if rows.len() > NAMED_MAX {
         bullet(
@@ -28,14 +28,14 @@ pub(super) fn preview(answer: &PlanReport<'_>, width: usize) -> String {
             width,
         );
     }
-    let lost = answer.not_recreated();
+    let lost = report.not_recreated();
     if lost > 0 {
-        let or_fails = if answer.forecast.jobs.is_empty() { "" } else { ", or their Jobs fail" };
+        let or_fails = if report.forecast.jobs.is_empty() { "" } else { ", or their Jobs fail" };
         let why = format!("{lost} of them are not recreated: no controller owns them{or_fails}");
         bullet(&mut text, &why, width);
     }
-    for impact in answer.forecast.budgets.iter().filter(|impact| impact.is_broken()) {
-        let budget = &answer.snapshot().budgets()[impact.budget];
+    for impact in report.forecast.budgets.iter().filter(|impact| impact.is_broken()) {
+        let budget = &report.snapshot().budgets()[impact.budget];
         bullet(
             &mut text,
             &format!(

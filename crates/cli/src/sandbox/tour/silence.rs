@@ -1,7 +1,7 @@
 //! Runs the last step of the tour: a kubelet stops reporting, Taintward taints its node, the pods count down, and the
 //! kubelet reports again.
 
-use super::{SOON, Tour, TourStep, head, listed, say};
+use super::{SOON, Tour, TourStep, head, listed, print_wrapped};
 use fakekube::api::ResourcePath;
 use fakekube::resource::known;
 use jiff::Timestamp;
@@ -24,7 +24,7 @@ impl Tour {
         let node = self.in_use();
         let pods = self.living_on(&node);
         head(&format!("6. taintward sandbox node silence {node}   (its kubelet stops reporting)"))?;
-        say(&format!(
+        print_wrapped(&format!(
             "   Taintward treats the node as unreachable after a grace period: {} s here, 50 s by default ...",
             GRACE.as_secs()
         ))?;
@@ -35,24 +35,24 @@ impl Tour {
         if took < GRACE.as_secs_f64() {
             return Err(format!("{node} was tainted after {took:.1} s, before the grace period had passed"));
         }
-        say(&format!(
+        print_wrapped(&format!(
             "   {took:.1} s after its last heartbeat, the node is NotReady and has the taint {}:NoExecute.",
             keys::UNREACHABLE
         ))?;
-        say(
+        print_wrapped(
             "   By default, pods tolerate this taint for 300 s; the agent tolerates it without a limit. All still run:",
         )?;
-        say(&format!("   {}.", listed(&pods)))?;
+        print_wrapped(&format!("   {}.", listed(&pods)))?;
         if self.living_on(&node) != pods {
             return Err(format!("pods were evicted from {node} before their deadlines"));
         }
-        say(&format!("   taintward sandbox node recover {node}   (its kubelet reports again)"))?;
+        print_wrapped(&format!("   taintward sandbox node recover {node}   (its kubelet reports again)"))?;
         self.set_silence(&node, false)?;
         self.until("the removal of the taints", SOON, |tour| tour.taints(&node).is_empty()).await?;
         if self.living_on(&node) != pods {
             return Err(format!("pods were evicted from {node}, although it is ready again"));
         }
-        say(
+        print_wrapped(
             "   The node is Ready again, Taintward removed its taints in one write, and no pod was evicted.",
         )?;
         Ok(())

@@ -21,7 +21,7 @@ pub(crate) struct PodCounts {
 }
 
 /// The present state of the pods of these nodes.
-pub(crate) async fn look(
+pub(crate) async fn read(
     client: &kube::Client,
     nodes: &[String],
     limit: RequestBudget,

@@ -20,9 +20,9 @@ use taintward_kube::clock::Clock;
 use taintward_kube::webhook_config::WebhookConfigClient;
 
 /// The maximum interval between checks, because a user may apply the manifests again, which empties `caBundle`.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+const CHECK_PERIOD: Duration = Duration::from_secs(10);
 
-/// The pause after a failure, doubled up to [`LOOK_EVERY`] times three.
+/// The pause after a failure, doubled up to [`CHECK_PERIOD`] times three.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_LONGEST: Duration = Duration::from_secs(30);
 
@@ -43,7 +43,7 @@ pub(super) struct CertificateRotator {
 #[derive(Debug, thiserror::Error)]
 enum RotationError {
     #[error(transparent)]
-    Refused(#[from] RequestError),
+    Rejected(#[from] RequestError),
     #[error("{0}; create the empty Secret with `taintward install --apply`")]
     NoSecret(RequestError),
     #[error(transparent)]
@@ -75,18 +75,18 @@ impl CertificateRotator {
         let plan = RotationPlan::new(self.names.clone());
         let mut pause = PAUSE_FIRST;
         loop {
-            let wait = match self.look(&plan).await {
+            let wait = match self.reconcile(&plan).await {
                 Ok(NextRotation::Again) => PAUSE_AGAIN,
                 Ok(NextRotation::At(next)) => {
                     pause = PAUSE_FIRST;
                     let left = next.as_micros().saturating_sub(self.clock.now().wall.as_micros());
-                    Duration::from_micros(u64::try_from(left).unwrap_or(0)).clamp(PAUSE_AGAIN, LOOK_EVERY)
+                    Duration::from_micros(u64::try_from(left).unwrap_or(0)).clamp(PAUSE_AGAIN, CHECK_PERIOD)
                 }
-                Err(RotationError::Refused(refusal)) if refusal.failure == ApiFailure::Conflict => {
+                Err(RotationError::Rejected(rejection)) if rejection.failure == ApiFailure::Conflict => {
                     PAUSE_AGAIN
                 }
-                Err(trouble) => {
-                    tracing::warn!(err = %trouble, "certificate rotation failed, keeping the current certificate");
+                Err(error) => {
+                    tracing::warn!(err = %error, "certificate rotation failed, keeping the current certificate");
                     self.metrics.reload_failures.inc();
                     pause = (pause * 2).min(PAUSE_LONGEST);
                     pause
@@ -96,7 +96,7 @@ impl CertificateRotator {
         }
     }
 
-    async fn look(&self, plan: &RotationPlan) -> Result<NextRotation, RotationError> {
+    async fn reconcile(&self, plan: &RotationPlan) -> Result<NextRotation, RotationError> {
         let SelfSignedSettings { namespace, secret, configuration } = &self.settings;
         let configurations = self.webhooks.configurations(configuration).await?;
         let read = self.webhooks.secret(namespace, secret).await?;
@@ -110,9 +110,9 @@ impl CertificateRotator {
             RotationStep::Write(better) => {
                 let written =
                     self.webhooks.write_secret((namespace, secret), read.as_ref(), &better.to_data()).await;
-                written.map_err(|refusal| match (&read, refusal.failure) {
-                    (None, ApiFailure::Forbidden) => RotationError::NoSecret(refusal),
-                    _ => RotationError::Refused(refusal),
+                written.map_err(|rejection| match (&read, rejection.failure) {
+                    (None, ApiFailure::Forbidden) => RotationError::NoSecret(rejection),
+                    _ => RotationError::Rejected(rejection),
                 })?;
                 tracing::info!(secret, "the certificate's Secret was written");
                 Ok(NextRotation::Again)

@@ -193,17 +193,17 @@ fn templates_print_what_kubectl_prints() {
     let by_chance: Vec<String> =
         (0..120).map(|_| (0..2 + chance(7)).map(|_| PIECES[chance(PIECES.len())]).collect()).collect();
     let all = TEMPLATES.into_iter().chain(by_chance.iter().map(String::as_str));
-    let (mut differ, mut refused, mut count) = (Vec::new(), 0, 0);
+    let (mut differ, mut rejected, mut count) = (Vec::new(), 0, 0);
     for template in all {
         count += 1;
         let (theirs, ours) = (stage.kubectl(&format!("jsonpath={template}")), ours(template));
-        refused += usize::from(theirs.is_err());
+        rejected += usize::from(theirs.is_err());
         if !same(template, &theirs, &ours) {
             differ.push(format!("{template:?}\n  kubectl:   {theirs:?}\n  taintward: {ours:?}"));
         }
     }
     assert!(differ.is_empty(), "{} of {count} templates differ:\n{}", differ.len(), differ.join("\n"));
-    assert!(count > 200 && refused > 20 && refused < count - 60, "{refused} of {count} are rejected");
+    assert!(count > 200 && rejected > 20 && rejected < count - 60, "{rejected} of {count} are rejected");
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl World {
         ["a", "b"].into_iter().filter(|name| self.cache.knows_namespace(name)).collect()
     }
 
-    fn is_told(&self) -> bool {
+    fn knows_namespaces(&self) -> bool {
         let rules = RuleReviewer::new(ReviewSettings::default(), UntilReady::Allow, Arc::clone(&self.cache));
         !rules.missing().contains(&"namespaces")
     }
@@ -51,13 +51,13 @@ fn an_incomplete_first_list_is_not_used() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
-    assert!(!world.is_told());
+    assert!(!world.knows_namespaces());
     // The list breaks off, and the next one differs.
     world.begins();
     world.seen("b", "2");
-    assert!(!world.is_told());
+    assert!(!world.knows_namespaces());
     world.receive(WatchEvent::ListCompleted);
-    assert!(world.is_told());
+    assert!(world.knows_namespaces());
     assert_eq!(world.known(), ["b"]);
 }
 
@@ -107,7 +107,7 @@ fn an_undecodable_object_counts_as_absent() {
 fn a_kind_the_server_does_not_have_has_no_objects() {
     let mut world = World::new();
     world.following.nothing();
-    assert!(world.is_told());
+    assert!(world.knows_namespaces());
     assert!(world.known().is_empty());
     // The kind is installed later.
     world.begins();
