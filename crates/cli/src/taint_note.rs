@@ -64,11 +64,7 @@ impl TaintNote {
 mod tests {
     use super::*;
     use taintward_core::label::is_key;
-    use taintward_core::taint_edit::parse;
-
-    fn taint(text: &str) -> Taint {
-        parse(&[text]).unwrap().add.remove(0)
-    }
+    use taintward_core::testkit::taint;
 
     #[test]
     fn a_note_is_read_back_for_its_own_taint_only() {
@@ -82,7 +78,7 @@ mod tests {
             value,
             r#"{"taint":"dedicated=db:NoExecute","reason":"disk \"3\" <is> changed","until":"2027-01-15T08:00:00Z"}"#
         );
-        assert_eq!(TaintNote::about(&db, |asked| (asked == key(&db)).then_some(value.as_str())), Some(note));
+        assert_eq!(TaintNote::about(&db, |name| (name == key(&db)).then_some(value.as_str())), Some(note));
         assert_eq!(TaintNote::about(&web, |_| Some(value.as_str())), None, "another value is another taint");
         for odd in ["", "{}", "{\"taint\": 1}", "{\"taint\":\"dedicated=db:NoExecute\",\"until\":\"soon\"}"] {
             assert_eq!(TaintNote::about(&db, |_| Some(odd)), None, "{odd}");

@@ -12,6 +12,7 @@ use taintward_core::identity::Uid;
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_kube::decode::{Decoded, DecodedPod, ObjectIdentity, WatchedObject};
 use taintward_kube::watch::WatchEvent;
+use testkit::{ObjectExt as _, node, pod, taint, toleration};
 
 const HEADING: Heading<'_> = Heading { now: 0.0, speed: 1.0, problem: None };
 
@@ -41,37 +42,28 @@ fn applied<F: WatchedObject>(json: &Value) -> Vec<WatchEvent<F>> {
     vec![WatchEvent::Applied { fact: object(json), listed: false }]
 }
 
-fn node(name: &str, ready: &str, is_tainted: bool) -> Value {
-    let taint = json!({"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": TAINTED});
-    let taints: Vec<Value> = is_tainted.then_some(taint).into_iter().collect();
-    json!({
-        "kind": "Node", "apiVersion": "v1",
-        "metadata": {"name": name, "uid": name, "labels": {"topology.kubernetes.io/zone": "z1"}},
-        "spec": {"taints": taints},
-        "status": {"conditions": [{"type": "Ready", "status": ready, "message": "kubelet stopped"}]},
-    })
+/// A node of the zone `z1`.
+fn node_with(name: &str, ready: &str, is_tainted: bool) -> Value {
+    let taint = taint("k=v").with("timeAdded", TAINTED);
+    node(name)
+        .uid(name)
+        .with("metadata.labels", json!({"topology.kubernetes.io/zone": "z1"}))
+        .tainted(is_tainted.then_some(taint))
+        .with("status.conditions", json!([{"type": "Ready", "status": ready, "message": "kubelet stopped"}]))
 }
 
-fn pod(name: &str) -> Value {
-    pod_on("n1", name)
-}
-
-/// It tolerates the taint for 20 seconds.
+/// A pod that tolerates the taint for 20 seconds.
 fn pod_on(node: &str, name: &str) -> Value {
-    json!({
-        "kind": "Pod", "apiVersion": "v1",
-        "metadata": {"name": name, "namespace": "shop", "uid": name, "creationTimestamp": "2025-12-31T00:00:00Z"},
-        "spec": {"nodeName": node, "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 20}]},
-        "status": {"phase": "Running"},
-    })
+    let pod = pod(name).namespace("shop").uid(name).on(node).tolerates([toleration("k", Some(20))]);
+    pod.with("metadata.creationTimestamp", "2025-12-31T00:00:00Z").with("status.phase", "Running")
 }
 
 /// A model that received a node and these pods, and sent them to viewers.
 fn followed(pods: &[&str]) -> ClusterModel {
     let mut model = ClusterModel::new(PODS_MAX);
-    model.nodes(listed(&[node("n1", "True", false)]), after(0));
+    model.nodes(listed(&[node_with("n1", "True", false)]), after(0));
     assert_eq!(change(&mut model, 0), None, "pods are not listed yet");
-    let pods: Vec<Value> = pods.iter().map(|name| pod(name)).collect();
+    let pods: Vec<Value> = pods.iter().map(|name| pod_on("n1", name)).collect();
     model.pods(listed(&pods), after(0));
     assert_eq!(model.change(after(0), HEADING, false), ModelChange::WholeState, "all of it is new");
     let first = whole_state(&model);
@@ -100,7 +92,7 @@ fn decisions(change: &Value) -> Vec<(&str, &str, &str)> {
 }
 
 fn gone(model: &mut ClusterModel, name: &str, seconds: i64) {
-    let identity: ObjectIdentity = object::<DecodedPod>(&pod(name)).identity();
+    let identity: ObjectIdentity = object::<DecodedPod>(&pod_on("n1", name)).identity();
     model.pods(vec![WatchEvent::Deleted { uid: Uid::new(name), identity }], after(seconds));
 }
 
@@ -108,15 +100,15 @@ fn gone(model: &mut ClusterModel, name: &str, seconds: i64) {
 fn viewers_get_the_begin_and_the_end_of_a_countdown_only() {
     let mut model = followed(&["web"]);
     assert_eq!(change(&mut model, 1), None);
-    model.nodes(applied(&node("n1", "True", true)), after(0));
-    let told = change(&mut model, 0).unwrap();
-    assert_eq!(told["pods"], json!([["web", "shop", "web", "n1", 1, START + 20, "k=v:NoExecute"]]));
-    assert_eq!(told["nodes"][0]["taints"][0]["addedAt"], json!(START as f64));
+    model.nodes(applied(&node_with("n1", "True", true)), after(0));
+    let changes = change(&mut model, 0).unwrap();
+    assert_eq!(changes["pods"], json!([["web", "shop", "web", "n1", 1, START + 20, "k=v:NoExecute"]]));
+    assert_eq!(changes["nodes"][0]["taints"][0]["addedAt"], json!(START as f64));
     let expected = [
         ("Tainted", "", "got the taint k=v:NoExecute"),
         ("CountingDown", "shop/web", "is evicted in 20s because of k=v:NoExecute"),
     ];
-    assert_eq!(decisions(&told), expected);
+    assert_eq!(decisions(&changes), expected);
     for seconds in [1, 10, 19, 20, 24] {
         assert_eq!(change(&mut model, seconds), None, "{seconds}");
     }
@@ -124,23 +116,23 @@ fn viewers_get_the_begin_and_the_end_of_a_countdown_only() {
     assert_eq!(decisions(&late), [("Overdue", "shop/web", "is overdue: its deadline was 5s ago")]);
     assert_eq!(change(&mut model, 60), None, "once");
     gone(&mut model, "web", 61);
-    let told = change(&mut model, 61).unwrap();
-    assert_eq!(told["deletedPods"], json!(["web"]));
-    assert_eq!(decisions(&told), [("Deleted", "shop/web", "was evicted because of k=v:NoExecute")]);
+    let changes = change(&mut model, 61).unwrap();
+    assert_eq!(changes["deletedPods"], json!(["web"]));
+    assert_eq!(decisions(&changes), [("Deleted", "shop/web", "was evicted because of k=v:NoExecute")]);
 }
 
 #[test]
 fn a_pod_that_is_evicted_before_the_next_message_is_in_the_log() {
     let mut model = followed(&["web"]);
-    let mut now = pod("now");
+    let mut now = pod_on("n1", "now");
     now["spec"]["tolerations"] = json!([]);
     model.pods(applied(&now), after(0));
     change(&mut model, 0).unwrap();
-    model.nodes(applied(&node("n1", "True", true)), after(1));
+    model.nodes(applied(&node_with("n1", "True", true)), after(1));
     now["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:01Z");
     model.pods(applied(&now), after(1));
     gone(&mut model, "now", 1);
-    let told = change(&mut model, 1).unwrap();
+    let changes = change(&mut model, 1).unwrap();
     let expected = [
         ("Tainted", "", "got the taint k=v:NoExecute"),
         ("CountingDown", "shop/now", "is due now because of k=v:NoExecute"),
@@ -148,32 +140,32 @@ fn a_pod_that_is_evicted_before_the_next_message_is_in_the_log() {
         ("CountingDown", "shop/web", "is evicted in 19s because of k=v:NoExecute"),
         ("Deleted", "shop/now", "was evicted because of k=v:NoExecute"),
     ];
-    assert_eq!(decisions(&told), expected);
-    assert_eq!(told["deletedPods"], json!(["now"]));
+    assert_eq!(decisions(&changes), expected);
+    assert_eq!(changes["deletedPods"], json!(["now"]));
 }
 
 #[test]
 fn a_removed_taint_cancels_countdowns_of_old_and_new_pods() {
     let mut model = followed(&["web"]);
-    model.nodes(applied(&node("n1", "True", true)), after(0));
+    model.nodes(applied(&node_with("n1", "True", true)), after(0));
     change(&mut model, 0).unwrap();
-    model.pods(applied(&pod("api")), after(5));
-    let told = change(&mut model, 5).unwrap();
-    assert_eq!(told["pods"].as_array().unwrap().len(), 1, "the other has the same deadline");
-    assert_eq!(decisions(&told)[0].0, "CountingDown");
-    model.nodes(applied(&node("n1", "True", false)), after(6));
-    let told = change(&mut model, 6).unwrap();
-    let kinds: Vec<&str> = decisions(&told).iter().map(|(kind, ..)| *kind).collect();
+    model.pods(applied(&pod_on("n1", "api")), after(5));
+    let changes = change(&mut model, 5).unwrap();
+    assert_eq!(changes["pods"].as_array().unwrap().len(), 1, "the other has the same deadline");
+    assert_eq!(decisions(&changes)[0].0, "CountingDown");
+    model.nodes(applied(&node_with("n1", "True", false)), after(6));
+    let changes = change(&mut model, 6).unwrap();
+    let kinds: Vec<&str> = decisions(&changes).iter().map(|(kind, ..)| *kind).collect();
     assert_eq!(kinds, ["Untainted", "Cancelled", "Cancelled"]);
-    assert!(told["pods"].as_array().unwrap().iter().all(|pod| pod[4] == 0 && pod[5] == 0));
+    assert!(changes["pods"].as_array().unwrap().iter().all(|pod| pod[4] == 0 && pod[5] == 0));
 }
 
 #[test]
 fn a_pod_that_ends_by_itself_is_gone() {
     let mut model = followed(&["web"]);
-    model.nodes(applied(&node("n1", "True", true)), after(0));
+    model.nodes(applied(&node_with("n1", "True", true)), after(0));
     change(&mut model, 0).unwrap();
-    let mut finished = pod("web");
+    let mut finished = pod_on("n1", "web");
     finished["status"]["phase"] = json!("Succeeded");
     model.pods(applied(&finished), after(1));
     assert_eq!(decisions(&change(&mut model, 1).unwrap()), [("Finished", "shop/web", "is finished")]);
@@ -198,21 +190,21 @@ fn the_stylesheet_has_a_color_for_each_important_kind() {
 fn many_pods_of_a_node_share_one_line() {
     let names = ["a", "b", "c", "d", "e", "f"];
     let mut model = followed(&names);
-    model.nodes(applied(&node("n1", "True", true)), after(0));
-    let told = change(&mut model, 0).unwrap();
-    assert_eq!(decisions(&told)[1], ("CountingDown", "", "6 pods are counting down (k=v:NoExecute)"));
-    assert_eq!(told["pods"].as_array().unwrap().len(), 6);
+    model.nodes(applied(&node_with("n1", "True", true)), after(0));
+    let changes = change(&mut model, 0).unwrap();
+    assert_eq!(decisions(&changes)[1], ("CountingDown", "", "6 pods are counting down (k=v:NoExecute)"));
+    assert_eq!(changes["pods"].as_array().unwrap().len(), 6);
 }
 
 #[test]
 fn a_change_of_more_pods_is_the_whole_state() {
     let names = ["a", "b", "c", "d", "e", "f", "g"];
     let mut model = followed(&names);
-    model.nodes(applied(&node("n1", "True", true)), after(0));
+    model.nodes(applied(&node_with("n1", "True", true)), after(0));
     assert_eq!(model.change(after(0), HEADING, false), ModelChange::WholeState);
-    let told = whole_state(&model);
-    assert!(told["pods"].as_array().unwrap().iter().all(|pod| pod[4] == 1), "{told}");
-    assert_eq!(decisions(&told)[1], ("CountingDown", "", "7 pods are counting down (k=v:NoExecute)"));
+    let changes = whole_state(&model);
+    assert!(changes["pods"].as_array().unwrap().iter().all(|pod| pod[4] == 1), "{changes}");
+    assert_eq!(decisions(&changes)[1], ("CountingDown", "", "7 pods are counting down (k=v:NoExecute)"));
     assert_eq!(change(&mut model, 0), None);
     gone(&mut model, "a", 1);
     assert_eq!(change(&mut model, 1).unwrap()["deletedPods"], json!(["a"]));
@@ -222,9 +214,9 @@ fn a_change_of_more_pods_is_the_whole_state() {
 fn no_more_than_two_hundred_decisions_are_kept() {
     let mut model = followed(&[]);
     for round in 0..150 {
-        model.nodes(applied(&node("n1", "True", round % 2 == 0)), after(round));
+        model.nodes(applied(&node_with("n1", "True", round % 2 == 0)), after(round));
         change(&mut model, round).unwrap();
-        model.nodes(applied(&node("n1", "False", round % 2 == 0)), after(round));
+        model.nodes(applied(&node_with("n1", "False", round % 2 == 0)), after(round));
         change(&mut model, round).unwrap();
     }
     let all = whole_state(&model);
@@ -237,7 +229,7 @@ fn no_more_than_two_hundred_decisions_are_kept() {
 #[test]
 fn parts_of_the_pods_have_each_pod_once() {
     let mut model = ClusterModel::new(PODS_MAX);
-    model.nodes(listed(&["n1", "n2", "n3"].map(|name| node(name, "True", false))), after(0));
+    model.nodes(listed(&["n1", "n2", "n3"].map(|name| node_with(name, "True", false))), after(0));
     let pods: Vec<Value> =
         (0..9).map(|at| pod_on(&format!("n{}", at % 3 + 1), &format!("web-{at}"))).collect();
     model.pods(listed(&pods), after(0));
@@ -270,7 +262,7 @@ async fn the_whole_state_has_its_id_in_its_last_part() {
         .map(|at| pod_on(if at < PART_PODS { "n1" } else { "n2" }, &format!("web-{at}")))
         .collect();
     state.update(|model| {
-        model.nodes(listed(&[node("n1", "True", false), node("n2", "True", false)]), after(0));
+        model.nodes(listed(&[node_with("n1", "True", false), node_with("n2", "True", false)]), after(0));
         model.pods(listed(&pods), after(0));
     });
     state.publish(after(0), 1.0, None);
@@ -280,7 +272,7 @@ async fn the_whole_state_has_its_id_in_its_last_part() {
     assert!(first.starts_with("id\nevent: part\ndata: {\"cluster\":\"a cluster\""), "{}", &first[..100]);
     assert!(!first.contains("\"n2\",0"), "its pods are in the next part");
     // What happens in between.
-    state.update(|model| model.nodes(applied(&node("n1", "True", true)), after(1)));
+    state.update(|model| model.nodes(applied(&node_with("n1", "True", true)), after(1)));
     state.publish(after(1), 1.0, None);
     let last = next().await;
     assert!(last.contains("-1\nevent: snapshot\ndata: {\"pods\":[["), "{}", &last[..100]);
@@ -293,17 +285,17 @@ async fn the_whole_state_has_its_id_in_its_last_part() {
 #[tokio::test(start_paused = true)]
 async fn a_waiting_viewer_gets_the_whole_state_after_a_change_of_very_many_pods() {
     let state = BoardState::new("a cluster".to_owned(), None, after(0));
-    let pods: Vec<Value> = (0..=PART_PODS).map(|at| pod(&format!("web-{at}"))).collect();
+    let pods: Vec<Value> = (0..=PART_PODS).map(|at| pod_on("n1", &format!("web-{at}"))).collect();
     let mut early = state.viewer(None);
     early.next(&state, || after(0)).await;
     state.update(|model| {
-        model.nodes(listed(&[node("n1", "True", false)]), after(0));
+        model.nodes(listed(&[node_with("n1", "True", false)]), after(0));
         model.pods(listed(&pods), after(0));
     });
     state.publish(after(0), 1.0, None);
     let listed = early.next(&state, || after(0)).await;
     assert!(listed.starts_with(b"id: 1767225600000000-1\nevent: snapshot\n"));
-    state.update(|model| model.nodes(applied(&node("n1", "True", true)), after(1)));
+    state.update(|model| model.nodes(applied(&node_with("n1", "True", true)), after(1)));
     state.publish(after(1), 1.0, None);
     let all = String::from_utf8(early.next(&state, || after(1)).await.to_vec()).unwrap();
     assert!(all.starts_with("id: 1767225600000000-2\nevent: snapshot\n"), "{}", &all[..100]);
@@ -315,33 +307,33 @@ async fn a_waiting_viewer_gets_the_whole_state_after_a_change_of_very_many_pods(
 #[test]
 fn an_object_that_a_complete_list_lacks_is_gone() {
     let mut model = followed(&["web", "api"]);
-    model.pods(listed(&[pod("api")]), after(1));
-    model.nodes(listed(&[node("n1", "True", false), node("n2", "Unknown", false)]), after(1));
-    let told = change(&mut model, 1).unwrap();
-    assert_eq!(told["deletedPods"], json!(["web"]));
-    assert_eq!(decisions(&told), [("Added", "", "joined the cluster")]);
-    assert_eq!(told["nodes"][0]["health"], "Unknown");
-    assert_eq!(told["nodes"][0]["reason"], "silent");
-    model.nodes(listed(&[node("n1", "True", false)]), after(2));
-    let told = change(&mut model, 2).unwrap();
-    assert_eq!((&told["deletedNodes"], decisions(&told)[0].0), (&json!(["n2"]), "Removed"));
+    model.pods(listed(&[pod_on("n1", "api")]), after(1));
+    model.nodes(listed(&[node_with("n1", "True", false), node_with("n2", "Unknown", false)]), after(1));
+    let changes = change(&mut model, 1).unwrap();
+    assert_eq!(changes["deletedPods"], json!(["web"]));
+    assert_eq!(decisions(&changes), [("Added", "", "joined the cluster")]);
+    assert_eq!(changes["nodes"][0]["health"], "Unknown");
+    assert_eq!(changes["nodes"][0]["reason"], "silent");
+    model.nodes(listed(&[node_with("n1", "True", false)]), after(2));
+    let changes = change(&mut model, 2).unwrap();
+    assert_eq!((&changes["deletedNodes"], decisions(&changes)[0].0), (&json!(["n2"]), "Removed"));
 }
 
 #[test]
 fn a_held_pod_and_a_budget_that_blocks_are_limits() {
     let mut model = followed(&[]);
-    let mut held = pod("web");
+    let mut held = pod_on("n1", "web");
     held["metadata"]["annotations"] = json!({"taintward.io/held": "{}"});
     held["spec"]["tolerations"] = json!([{"key": "k", "operator": "Exists"}]);
-    model.nodes(applied(&node("n1", "True", true)), after(0));
+    model.nodes(applied(&node_with("n1", "True", true)), after(0));
     model.pods(applied(&held), after(0));
     let status =
         json!({"disruptionsAllowed": 0, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 3});
     let budget = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "b"}, "status": status});
     model.budgets(applied::<BudgetObject>(&budget), after(0));
-    let told = change(&mut model, 0).unwrap();
-    assert_eq!(told["pods"][0][4], 3);
-    let limits = told["limits"].as_array().unwrap();
+    let changes = change(&mut model, 0).unwrap();
+    assert_eq!(changes["pods"][0][4], 3);
+    let limits = changes["limits"].as_array().unwrap();
     let kinds: Vec<(&str, &str)> =
         limits.iter().map(|one| (one["kind"].as_str().unwrap(), one["about"].as_str().unwrap())).collect();
     assert_eq!(kinds, [("held", "zone z1"), ("blocked", "shop/web")]);
@@ -358,8 +350,11 @@ fn viewers_get_a_workload_when_its_numbers_change() {
             "status": {"readyReplicas": ready}})
     };
     model.workloads(applied::<WorkloadObject<Deployment>>(&web(2)), after(0));
-    let told = change(&mut model, 0).unwrap();
-    assert_eq!((&told["workloads"][0]["healthy"], &told["workloads"][0]["desired"]), (&json!(2), &json!(3)));
+    let changes = change(&mut model, 0).unwrap();
+    assert_eq!(
+        (&changes["workloads"][0]["healthy"], &changes["workloads"][0]["desired"]),
+        (&json!(2), &json!(3))
+    );
     model.workloads(applied::<WorkloadObject<Deployment>>(&web(2)), after(1));
     assert_eq!(change(&mut model, 1), None);
 }
@@ -367,11 +362,11 @@ fn viewers_get_a_workload_when_its_numbers_change() {
 #[test]
 fn texts_from_the_cluster_stay_texts() {
     let mut model = followed(&[]);
-    let mut odd = node("n1", "False", false);
+    let mut odd = node_with("n1", "False", false);
     odd["status"]["conditions"][0]["message"] = json!("</script><b>\u{202e}\u{0}\"");
     model.nodes(applied::<NodeObject>(&odd), after(0));
     let ModelChange::Message(text) = model.change(after(0), HEADING, false) else { panic!() };
     assert!(!text.contains('\n') && !text.contains('\0'), "one line of an event stream: {text}");
-    let told: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(told["nodes"][0]["reason"], "Ready is False: </script><b>\u{202e}\u{0}\"");
+    let changes: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(changes["nodes"][0]["reason"], "Ready is False: </script><b>\u{202e}\u{0}\"");
 }

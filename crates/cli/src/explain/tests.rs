@@ -28,6 +28,7 @@ use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
 use taintward_sandbox::world::{self, World};
+use testkit::{ObjectExt as _, pod, taint, toleration};
 
 const HAND: &str = "kubectl";
 
@@ -90,35 +91,18 @@ fn controller(server: &ApiServer) -> tokio::task::JoinHandle<()> {
     })
 }
 
-fn pod(server: &ApiServer, name: &str, node: &str, tolerations: &[(&str, Option<i64>)]) {
-    let toleration = |&(key, seconds): &(&str, Option<i64>)| {
-        let mut one = json!({ "key": key, "operator": "Exists", "effect": "NoExecute" });
-        if let Some(seconds) = seconds {
-            one["tolerationSeconds"] = seconds.into();
-        }
-        one
-    };
-    let object = json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },
-        "spec": {
-            "nodeName": node,
-            "tolerations": tolerations.iter().map(toleration).collect::<Vec<Value>>(),
-            "containers": [{ "name": "c", "image": "i" }],
-        },
-    });
-    server
-        .create(&ResourcePath::object(known("", "pods"), "default", ""), object, &WriteOptions::by(HAND))
-        .unwrap();
+fn create_pod(server: &ApiServer, name: &str, node: &str, tolerations: &[(&str, Option<i64>)]) {
+    let tolerations = tolerations.iter().map(|(key, seconds)| toleration(key, *seconds));
+    let object = pod(name).on(node).tolerates(tolerations);
+    let on = ResourcePath::object(known("", "pods"), "default", "");
+    server.create(&on, object, &WriteOptions::by(HAND)).unwrap();
 }
 
 /// Replaces a node's taints; taints that it had before are given with their start.
-fn taint(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
+fn set_taints(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>)]) {
     let one = |(key, added): &(&str, Option<Timestamp>)| {
-        let mut taint = json!({ "key": key, "effect": "NoExecute" });
-        if let Some(added) = added {
-            taint["timeAdded"] = format!("{added:.0}").into();
-        }
-        taint
+        let added = added.map(|added| format!("{added:.0}"));
+        added.into_iter().fold(taint(key), |taint, added| taint.with("timeAdded", added))
     };
     let taints: Vec<Value> = taints.iter().map(one).collect();
     let on = ResourcePath::object(known("", "nodes"), "", node);
@@ -176,18 +160,18 @@ async fn a_deadline_is_the_second_of_the_deletion() {
         // Some are created after the first taints.
         if number == 40 {
             first = server.clock().now();
-            taint(server, "n1", &[("a", Some(first))]);
-            taint(server, "n3", &[("a", None)]);
-            taint(server, "n4", &[("a", None)]);
+            set_taints(server, "n1", &[("a", Some(first))]);
+            set_taints(server, "n3", &[("a", None)]);
+            set_taints(server, "n4", &[("a", None)]);
             sleep(2_300).await;
         }
-        pod(server, &name, &node, tolerations);
+        create_pod(server, &name, &node, tolerations);
         names.push(name);
     }
     sleep(1_200).await;
-    taint(server, "n1", &[("a", Some(first)), ("b", Some(server.clock().now()))]);
-    taint(server, "n2", &[("a", None), ("b", None)]);
-    taint(server, "n4", &[("a", None), ("b", None)]);
+    set_taints(server, "n1", &[("a", Some(first)), ("b", Some(server.clock().now()))]);
+    set_taints(server, "n2", &[("a", None), ("b", None)]);
+    set_taints(server, "n4", &[("a", None), ("b", None)]);
     sleep(100).await;
     let explained = explained(server, &names).await;
     assert_eq!((explained.len(), log.lock().unwrap().len()), (80, 0), "no pod has left yet");

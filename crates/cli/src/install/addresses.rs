@@ -27,8 +27,9 @@ const TUNNELS: &str = "projectcalico.org/";
 /// The networks from which API servers call the webhook.
 pub(super) async fn found(server: &ObjectClient) -> Result<Vec<String>, String> {
     let listed = async |place, selector| {
-        let told = server.labelled(place, selector).await?;
-        let list: Value = told.and_then(|told| serde_json::from_slice(&told.body).ok()).unwrap_or_default();
+        let response = server.labelled(place, selector).await?;
+        let list: Value =
+            response.and_then(|response| serde_json::from_slice(&response.body).ok()).unwrap_or_default();
         Ok::<_, NodeRequestError>(list["items"].as_array().cloned().unwrap_or_default())
     };
     let all = async {
@@ -97,27 +98,26 @@ fn alone(address: IpAddr) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+    use testkit::ObjectExt as _;
 
     fn slice(addresses: &[&str]) -> Value {
         json!({"endpoints": [{"addresses": addresses}]})
     }
 
-    fn node(addresses: &[&str], ranges: &[&str], tunnel: &str) -> Value {
+    fn node_with(addresses: &[&str], ranges: &[&str], tunnel: &str) -> Value {
+        let annotations = json!({
+            "projectcalico.org/IPv4IPIPTunnelAddr": tunnel, "projectcalico.org/IPv4Address": "192.0.2.1/24",
+            "other": "192.0.2.99"});
         let addresses: Vec<Value> = addresses.iter().map(|one| json!({"address": one})).collect();
-        json!({
-            "metadata": {"annotations": {
-                "projectcalico.org/IPv4IPIPTunnelAddr": tunnel, "projectcalico.org/IPv4Address": "192.0.2.1/24",
-                "other": "192.0.2.99"}},
-            "spec": {"podCIDRs": ranges},
-            "status": {"addresses": addresses},
-        })
+        let node = testkit::node("n1").with("metadata.annotations", annotations);
+        node.with("spec.podCIDRs", ranges).with("status.addresses", addresses)
     }
 
     #[test]
     fn all_addresses_of_control_plane_nodes_count() {
         let nodes = [
-            node(&["192.0.2.1", "cp1"], &["10.1.0.0/24", "fd00:1::/64"], "10.1.9.1"),
-            node(&["192.0.2.2", "fd00::2"], &[], ""),
+            node_with(&["192.0.2.1", "cp1"], &["10.1.0.0/24", "fd00:1::/64"], "10.1.9.1"),
+            node_with(&["192.0.2.2", "fd00::2"], &[], ""),
         ];
         let all = networks(&[slice(&["192.0.2.1"]), slice(&["fd00::2"])], &nodes, 0).unwrap();
         assert_eq!(
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn nothing_is_guessed() {
-        let nodes = [node(&["192.0.2.1"], &[], "")];
+        let nodes = [node_with(&["192.0.2.1"], &[], "")];
         let why = |slices: &[Value], nodes: &[Value], agents| networks(slices, nodes, agents).unwrap_err();
         assert!(why(&[slice(&["192.0.2.1", "192.0.2.7"])], &nodes, 0).contains("192.0.2.7"));
         assert!(why(&[slice(&["192.0.2.1"])], &[], 0).contains("to nodes of the control plane"));

@@ -161,8 +161,10 @@ pub(super) const fn calendar(now: Now) -> Now {
 mod tests {
     use super::*;
     use serde_json::{Value, json};
+    use taintward_core::taint::keys::UNREACHABLE;
     use taintward_core::time::{Span, Wall};
     use taintward_kube::decode::{Decoded, WatchedObject};
+    use testkit::{ObjectExt as _, node, pod, taint, toleration, toleration_row};
 
     /// This many seconds after the taint.
     fn after(seconds: f64) -> Now {
@@ -185,32 +187,33 @@ mod tests {
         ]
     }
 
-    fn node(effect: Option<&str>) -> NodeFact {
-        let taint =
-            effect.map(|effect| json!({"key": "k", "effect": effect, "timeAdded": "2026-01-01T00:00:00Z"}));
-        let taints: Vec<Value> = taint.into_iter().collect();
-        fact(
-            &json!({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n", "uid": "n"}, "spec": {"taints": taints}}),
-        )
+    fn node_with(taint: Option<Value>) -> NodeFact {
+        fact(&node("n").uid("n").tainted(taint))
     }
 
-    /// It tolerates the taint for 20 seconds.
-    fn pod(marked: bool, finished: bool) -> DecodedPod {
+    /// The taint that the pod tolerates for 20 seconds.
+    fn tolerated() -> Option<Value> {
+        Some(taint("k").with("timeAdded", "2026-01-01T00:00:00Z"))
+    }
+
+    fn shop_pod(toleration: Value) -> Value {
+        let pod = pod("p").namespace("shop").uid("u").on("n").tolerates([toleration]);
+        pod.with("metadata.creationTimestamp", "2025-12-31T00:00:00Z")
+    }
+
+    fn pod_with(marked: bool, finished: bool) -> DecodedPod {
         let mark = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
         let conditions: Vec<Value> = marked.then_some(mark).into_iter().collect();
-        fact(&json!({
-            "kind": "Pod", "apiVersion": "v1",
-            "metadata": {"name": "p", "namespace": "shop", "uid": "u", "creationTimestamp": "2025-12-31T00:00:00Z"},
-            "spec": {"nodeName": "n", "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 20}]},
-            "status": {"phase": if finished { "Failed" } else { "Running" }, "conditions": conditions},
-        }))
+        let phase = if finished { "Failed" } else { "Running" };
+        let pod = shop_pod(toleration("k", Some(20)));
+        fact(&pod.with("status.phase", phase).with("status.conditions", conditions))
     }
 
     /// A tracker with one node and one pod that counts down, which it has reported.
     fn counting() -> PendingTracker {
         let mut tracker = PendingTracker::new(NumericOperators::Off, "");
-        tracker.nodes(listed(node(Some("NoExecute"))), after(0.0));
-        tracker.pods(listed(pod(false, false)), after(0.0));
+        tracker.nodes(listed(node_with(tolerated())), after(0.0));
+        tracker.pods(listed(pod_with(false, false)), after(0.0));
         assert!(tracker.is_synced());
         assert_eq!(events(&mut tracker, 0.1), ["CountingDown"]);
         tracker
@@ -225,14 +228,14 @@ mod tests {
     }
 
     fn delete(tracker: &mut PendingTracker, seconds: f64) {
-        let identity = pod(true, false).identity();
+        let identity = pod_with(true, false).identity();
         tracker.pods(vec![WatchEvent::Deleted { uid: Uid::new("u"), identity }], after(seconds));
     }
 
     #[test]
     fn a_pod_marked_by_a_fast_clock_counts_until_it_is_gone() {
         let mut tracker = counting();
-        apply(&mut tracker, pod(true, false), 19.9);
+        apply(&mut tracker, pod_with(true, false), 19.9);
         assert_eq!(events(&mut tracker, 19.95), [""; 0], "marked is not cancelled");
         assert_eq!(tracker.rows().len(), 1);
         delete(&mut tracker, 19.97);
@@ -242,26 +245,26 @@ mod tests {
     #[test]
     fn a_marked_pod_that_is_not_deleted_becomes_overdue_and_can_still_stay() {
         let mut tracker = counting();
-        apply(&mut tracker, pod(true, false), 19.9);
+        apply(&mut tracker, pod_with(true, false), 19.9);
         assert_eq!(events(&mut tracker, 24.0), [""; 0]);
         assert_eq!(events(&mut tracker, 26.0), ["Overdue"]);
         assert_eq!(events(&mut tracker, 90.0), [""; 0], "once");
-        tracker.nodes(vec![WatchEvent::Applied { fact: node(None), listed: false }], after(91.0));
+        tracker.nodes(vec![WatchEvent::Applied { fact: node_with(None), listed: false }], after(91.0));
         assert_eq!(events(&mut tracker, 91.0), ["Cancelled"]);
     }
 
     #[test]
     fn the_end_of_a_countdown_has_a_reason() {
         let mut tracker = counting();
-        apply(&mut tracker, pod(false, true), 10.0);
+        apply(&mut tracker, pod_with(false, true), 10.0);
         assert_eq!(events(&mut tracker, 10.0), ["Finished"]);
         let mut tracker = counting();
         delete(&mut tracker, 25.0);
         assert_eq!(events(&mut tracker, 25.0), ["Deleted"], "never overdue: it was gone when this was asked");
         let mut tracker = counting();
-        tracker.nodes(vec![WatchEvent::Applied { fact: node(None), listed: false }], after(5.0));
+        tracker.nodes(vec![WatchEvent::Applied { fact: node_with(None), listed: false }], after(5.0));
         assert_eq!(events(&mut tracker, 5.0), ["Cancelled"]);
-        tracker.nodes(vec![WatchEvent::Applied { fact: node(Some("NoExecute")), listed: false }], after(6.0));
+        tracker.nodes(vec![WatchEvent::Applied { fact: node_with(tolerated()), listed: false }], after(6.0));
         assert_eq!(events(&mut tracker, 6.0), ["CountingDown"]);
     }
 
@@ -270,16 +273,10 @@ mod tests {
     fn a_released_pod_counts_from_its_release_and_a_guarded_one_by_its_own_seconds() {
         let deadline = |annotation: &str, value: &str, seconds: i64| {
             let mut tracker = PendingTracker::new(NumericOperators::Off, "");
-            let mut node = node(None);
-            node.taints = vec![unreachable_taint()];
-            tracker.nodes(listed(node), after(10.0));
-            let pod = fact::<DecodedPod>(&json!({
-                "kind": "Pod", "apiVersion": "v1",
-                "metadata": {"name": "p", "namespace": "shop", "uid": "u", "creationTimestamp": "2025-12-31T00:00:00Z",
-                    "annotations": {annotation: value}},
-                "spec": {"nodeName": "n", "tolerations": [{"key": "node.kubernetes.io/unreachable", "operator": "Exists",
-                    "tolerationSeconds": seconds}]},
-            }));
+            let silent = taint(UNREACHABLE).with("timeAdded", "2026-01-01T00:00:00Z");
+            tracker.nodes(listed(node_with(Some(silent))), after(10.0));
+            let pod = shop_pod(toleration_row(&format!("{UNREACHABLE} Exists - - {seconds}")));
+            let pod = fact(&pod.with("metadata.annotations", json!({annotation: value})));
             tracker.pods(listed(pod), after(10.0));
             tracker.changes(after(10.0));
             let at = tracker.rows()[0].evicted_at;
@@ -304,14 +301,5 @@ mod tests {
         let guarded = format!(r#"{{"guarded":[{}]}}"#, held("3600"));
         assert_eq!(deadline("taintward.io/guard", &guarded, 3_600), 20);
         assert_eq!(deadline("example.com/none", "", 3_600), 3_600);
-    }
-
-    fn unreachable_taint() -> taintward_core::taint::Taint {
-        taintward_core::taint::Taint {
-            key: "node.kubernetes.io/unreachable".into(),
-            value: "".into(),
-            effect: taintward_core::taint::TaintEffect::NoExecute,
-            time_added: Some(after(0.0).wall),
-        }
     }
 }

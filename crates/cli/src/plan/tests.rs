@@ -16,7 +16,7 @@ use taintward_core::time::Mono;
 
 const CLUSTER: &str = include_str!("../../tests/cmd/plan.in/cluster.yaml");
 
-fn taint(nodes: &str, spec: &str) -> NodeEdit {
+fn edit(nodes: &str, spec: &str) -> NodeEdit {
     let change = taint_edit::parse(&[spec]).expect("it is a change");
     NodeEdit::Taints { nodes: NodeSet::parse(nodes).expect("it names nodes"), change }
 }
@@ -57,10 +57,10 @@ fn nodes_are_selected_by_name_label_or_all() {
 #[test]
 fn later_edits_see_what_earlier_ones_did() {
     let (snapshot, _) = snapshot(CLUSTER);
-    assert_eq!(result(&snapshot, &[taint("n1", "a=b:NoExecute")]), ["n1 a=b:NoExecute@0"]);
-    let overwritten = [taint("n1", "a=b:NoExecute"), taint("n1", "a=c:NoExecute")];
+    assert_eq!(result(&snapshot, &[edit("n1", "a=b:NoExecute")]), ["n1 a=b:NoExecute@0"]);
+    let overwritten = [edit("n1", "a=b:NoExecute"), edit("n1", "a=c:NoExecute")];
     assert_eq!(result(&snapshot, &overwritten), ["n1 a=c:NoExecute@0"]);
-    let undone = [taint("n1", "a=b:NoExecute"), taint("n1", "a-")];
+    let undone = [edit("n1", "a=b:NoExecute"), edit("n1", "a-")];
     assert_eq!(result(&snapshot, &undone), ["n1 "]);
     let cordoned = NodeEdit::Cordon { nodes: NodeSet::parse("pool=web").expect("labels"), cordoned: true };
     let expected = [
@@ -89,12 +89,12 @@ fn nl_46_a_silent_node_is_tainted_after_its_grace_period_and_none_if_everything_
 fn an_edit_that_selects_nothing_is_an_error() {
     let (snapshot, _) = snapshot(CLUSTER);
     let why = |edit: NodeEdit| edited(&snapshot, &[edit]).expect_err("it selects nothing").to_string();
-    assert_eq!(why(taint("n9", "a:NoExecute")), "node \"n9\" does not exist; there are: n1, n2, n3");
+    assert_eq!(why(edit("n9", "a:NoExecute")), "node \"n9\" does not exist; there are: n1, n2, n3");
     assert_eq!(
-        why(taint("pool=none", "a:NoExecute")),
+        why(edit("pool=none", "a:NoExecute")),
         "no node matches the label selector pool=none; kubectl get nodes --show-labels shows the labels"
     );
-    assert_eq!(why(taint("n1", "a-")), "cannot change node n1: it has no taint a");
+    assert_eq!(why(edit("n1", "a-")), "cannot change node n1: it has no taint a");
     let zone = NodeEdit::Silence(NodeFailure::Zone("c".into()));
     assert_eq!(why(zone), "zone \"c\" does not exist; the zones are: a, b");
 }
@@ -103,7 +103,7 @@ fn an_edit_that_selects_nothing_is_an_error() {
 fn the_plan_of_a_snapshot_is_its_verdicts() {
     let (snapshot, gaps) = snapshot(CLUSTER);
     assert_eq!(gaps, [""; 0]);
-    let edited = edited(&snapshot, &[taint("n1", "dedicated=db:NoExecute")]).expect("it can be made");
+    let edited = edited(&snapshot, &[edit("n1", "dedicated=db:NoExecute")]).expect("it can be made");
     let question = ForecastOptions { until: Mono::NEVER, places_max: 100, about: &[] };
     let totals = forecast(&snapshot, &edited.changes, question).totals;
     assert_eq!((totals.going, totals.later, totals.staying, totals.exempt), (3, 1, 1, 1));
@@ -125,21 +125,21 @@ fn a_terminal_is_not_flooded() {
     assert_eq!(gaps, [""; 0]);
     let (notes, about) = (Vec::new(), Vec::new());
     let state = ClusterState { snapshot, from: "x.yaml".into(), gaps: Vec::new(), notes, about };
-    let edited = edited(&state.snapshot, &[taint("n1", "x:NoExecute")]).expect("it can be made");
+    let edited = edited(&state.snapshot, &[edit("n1", "x:NoExecute")]).expect("it can be made");
     let question = ForecastOptions { until: Mono::NEVER, places_max: 10, about: &[] };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
     for (is_terminal, limit, shown) in
         [(true, None, 100), (true, Some(0), 250), (true, Some(3), 3), (false, None, 250), (false, Some(3), 3)]
     {
         let (descriptions, until) = (&edited.descriptions[..], Mono::NEVER);
-        let answer = PlanReport::new(&state, &forecast, descriptions, until, limit);
-        let text = answer.human(&PrintOptions::on(Terminal { width: 80, paints: false, is_terminal }));
+        let report = PlanReport::new(&state, &forecast, descriptions, until, limit);
+        let text = report.human(&PrintOptions::on(Terminal { width: 80, paints: false, is_terminal }));
         // Each is a row of both tables, because these pods have no owner.
         let rows = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();
         assert_eq!((rows("now "), rows("Pod ")), (shown, shown), "{is_terminal} {limit:?}\n{text}");
-        let said = format!("... and {} more, 250 in all; --limit 0 shows them", 250 - shown);
-        assert_eq!(rows(&said), if shown == 250 { 0 } else { 2 }, "{text}");
-        assert_eq!(answer.object()["items"].as_array().expect("a list").len(), 250, "programs get all");
+        let remark = format!("... and {} more, 250 in all; --limit 0 shows them", 250 - shown);
+        assert_eq!(rows(&remark), if shown == 250 { 0 } else { 2 }, "{text}");
+        assert_eq!(report.object()["items"].as_array().expect("a list").len(), 250, "programs get all");
     }
 }
 
@@ -151,11 +151,11 @@ fn the_schema_describes_what_is_printed() {
     let (notes, about) = (vec!["told".to_owned()], Vec::new());
     let state = ClusterState { snapshot, from: "x.yaml".into(), gaps, notes, about };
     for until in [Mono::NEVER, state.snapshot.now().mono] {
-        let edited = edited(&state.snapshot, &[taint("*", "x:NoExecute")]).expect("it can be made");
+        let edited = edited(&state.snapshot, &[edit("*", "x:NoExecute")]).expect("it can be made");
         let question = ForecastOptions { until, places_max: 100, about: &[] };
         let forecast = forecast(&state.snapshot, &edited.changes, question);
-        let answer = PlanReport::new(&state, &forecast, &edited.descriptions, until, None);
-        let printed = answer.object();
+        let report = PlanReport::new(&state, &forecast, &edited.descriptions, until, None);
+        let printed = report.object();
         for list in ["changes", "items", "nodes", "workloads", "budgets", "readErrors"] {
             assert!(!printed[list].as_array().expect("a list").is_empty(), "{list}");
         }
