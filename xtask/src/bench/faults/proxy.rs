@@ -1,6 +1,6 @@
 //! Forwards a contender's requests to the API server as the contender, and answers some of them itself, or late.
 
-use super::tls_server::{ResponseBody, TlsServer};
+use super::tls_server::{ServerBody, TlsServer};
 use anyhow::Result;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -98,7 +98,7 @@ impl ProxyFault {
     }
 }
 
-async fn respond(upstream: Arc<Upstream>, mut request: Request<Incoming>) -> Result<Response<ResponseBody>> {
+async fn respond(upstream: Arc<Upstream>, mut request: Request<Incoming>) -> Result<Response<ServerBody>> {
     let began = Instant::now();
     let fault = *upstream.fault.lock().unwrap_or_else(PoisonError::into_inner);
     let action = fault.map_or(ProxyAction::Forward(Duration::ZERO), |fault| {
@@ -121,7 +121,7 @@ async fn respond(upstream: Arc<Upstream>, mut request: Request<Incoming>) -> Res
 }
 
 /// As the API server refuses (429), and as a balancer does (503).
-fn rejection(code: u16, retry_after: bool) -> http::Result<Response<ResponseBody>> {
+fn rejection(code: u16, retry_after: bool) -> http::Result<Response<ServerBody>> {
     let status =
         r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}"#;
     let (kind, body) =

@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 /// A body of its own, or one that is passed on.
-pub(crate) type ResponseBody = Either<Full<Bytes>, Incoming>;
+pub(crate) type ServerBody = Either<Full<Bytes>, Incoming>;
 
 /// A server, ended when dropped.
 pub(crate) struct TlsServer {
@@ -35,7 +35,7 @@ impl TlsServer {
         respond: impl Fn(Request<Incoming>) -> A + Clone + Send + 'static,
     ) -> Result<Self>
     where
-        A: Future<Output = Result<Response<ResponseBody>>> + Send + 'static,
+        A: Future<Output = Result<Response<ServerBody>>> + Send + 'static,
     {
         let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes())?];
         let key = PrivateKeyDer::from_pem_slice(key.as_bytes())?;

@@ -9,7 +9,7 @@ use alloc::vec;
 
 const WELL: FleetHealth = FleetHealth { total: 10, healthy: 10, tainted: 0, recently_admitted: 0 };
 
-struct TaintRequest {
+struct TaintUpdate {
     old: Option<&'static str>,
     new: &'static str,
     allow: Option<&'static str>,
@@ -19,8 +19,8 @@ struct TaintRequest {
     fleet: Option<FleetHealth>,
 }
 
-fn requested() -> TaintRequest {
-    TaintRequest {
+fn requested() -> TaintUpdate {
+    TaintUpdate {
         old: Some(""),
         new: "drain:NoExecute",
         allow: None,
@@ -31,7 +31,7 @@ fn requested() -> TaintRequest {
     }
 }
 
-impl TaintRequest {
+impl TaintUpdate {
     fn judged(&self) -> GuardDecision {
         let (old, new) = (self.old.map(taints), taints(self.new));
         let dedicated = taints(self.dedicated);
@@ -85,14 +85,14 @@ fn the_last_healthy_node_and_the_percentage() {
         (u32::MAX, u32::MAX, u32::MAX, 0, false),
     ] {
         let fleet = Some(FleetHealth { total, healthy, tainted, recently_admitted: underway });
-        let judged = TaintRequest { fleet, ..requested() };
+        let judged = TaintUpdate { fleet, ..requested() };
         assert_eq!(judged.pass().is_some(), allowed, "{fleet:?}");
     }
-    let why = TaintRequest { fleet: LAST, ..requested() }.rejected();
+    let why = TaintUpdate { fleet: LAST, ..requested() }.rejected();
     assert!(why.contains("drain:NoExecute") && why.contains("the last healthy node of 10"), "{why}");
     assert!(why.contains("kubectl annotate node n1 taintward.io/allow-no-execute=\"drain\""), "{why}");
     let half = Some(FleetHealth { healthy: 5, tainted: 5, ..WELL });
-    let why = TaintRequest { fleet: half, ..requested() }.rejected();
+    let why = TaintUpdate { fleet: half, ..requested() }.rejected();
     assert!(why.contains("6 of 10 nodes would have such a taint, and at most 50 % may"), "{why}");
 }
 
@@ -106,7 +106,7 @@ fn taints_that_evict_no_pod_are_ignored() {
         (None, "a:NoExecute"),
     ] {
         assert_eq!(
-            TaintRequest { old, new, fleet: LAST, ..requested() }.pass(),
+            TaintUpdate { old, new, fleet: LAST, ..requested() }.pass(),
             Some(GuardExemption::Harmless),
             "{old:?} {new}"
         );
@@ -116,10 +116,10 @@ fn taints_that_evict_no_pod_are_ignored() {
 #[test]
 fn tainting_a_lost_node_is_allowed() {
     assert_eq!(
-        TaintRequest { ready: Some(false), fleet: LAST, ..requested() }.pass(),
+        TaintUpdate { ready: Some(false), fleet: LAST, ..requested() }.pass(),
         Some(GuardExemption::NotHealthy)
     );
-    let tainted = TaintRequest {
+    let tainted = TaintUpdate {
         old: Some("a=1:NoExecute"),
         new: "a=2:NoExecute b:NoExecute",
         fleet: LAST,
@@ -127,30 +127,27 @@ fn tainting_a_lost_node_is_allowed() {
     };
     assert_eq!(tainted.pass(), Some(GuardExemption::NotHealthy));
     // The taint of a pool evicts none of the pool's pods: the node is in use, and counts.
-    let pool = TaintRequest {
+    let pool = TaintUpdate {
         old: Some("p=a:NoExecute"),
         new: "p=a:NoExecute x:NoExecute",
         dedicated: "p=a:NoExecute",
         ..requested()
     };
-    assert_eq!(TaintRequest { fleet: LAST, ..pool }.pass(), None);
+    assert_eq!(TaintUpdate { fleet: LAST, ..pool }.pass(), None);
     // With another value the taint evicts the pods that tolerated it.
-    let pool = TaintRequest {
+    let pool = TaintUpdate {
         old: Some("p=a:NoExecute"),
         new: "p=b:NoExecute",
         dedicated: "p=a:NoExecute",
         ..requested()
     };
-    assert_eq!(TaintRequest { fleet: LAST, ..pool }.pass(), None);
+    assert_eq!(TaintUpdate { fleet: LAST, ..pool }.pass(), None);
 }
 
 #[test]
 fn unknown_facts_allow_the_change() {
-    assert_eq!(TaintRequest { fleet: None, ..requested() }.pass(), Some(GuardExemption::Unknown));
-    assert_eq!(
-        TaintRequest { ready: None, fleet: LAST, ..requested() }.pass(),
-        Some(GuardExemption::Unknown)
-    );
+    assert_eq!(TaintUpdate { fleet: None, ..requested() }.pass(), Some(GuardExemption::Unknown));
+    assert_eq!(TaintUpdate { ready: None, fleet: LAST, ..requested() }.pass(), Some(GuardExemption::Unknown));
 }
 
 #[test]
@@ -182,7 +179,7 @@ fn kubernetes_own_taints_are_never_refused_from_its_components() {
         (system("pools", &[]), "p=b:NoExecute", "p=a:NoExecute", false),
         (system("ann", &[]), "p=a:NoExecute", "p=a:NoExecute", false),
     ] {
-        let judged = TaintRequest { who: who.clone(), new, dedicated, fleet: LAST, ..requested() };
+        let judged = TaintUpdate { who: who.clone(), new, dedicated, fleet: LAST, ..requested() };
         assert_eq!(judged.pass(), spoken.then_some(GuardExemption::Spoken), "{who:?} {new}");
     }
 }
@@ -197,10 +194,10 @@ fn an_override_allows_only_the_keys_it_names() {
         ("", false),
         ("drain:NoExecute", false),
     ] {
-        let judged = TaintRequest { allow: Some(allow), fleet: LAST, ..requested() };
+        let judged = TaintUpdate { allow: Some(allow), fleet: LAST, ..requested() };
         assert_eq!(judged.pass(), allowed.then_some(GuardExemption::Overridden), "{allow}");
     }
-    let two = TaintRequest {
+    let two = TaintUpdate {
         new: "drain:NoExecute more=x:NoExecute",
         allow: Some("drain"),
         fleet: LAST,
