@@ -211,7 +211,7 @@ pub(crate) fn connection_flags() -> String {
 
 /// The whole command line, for documentation and completion.
 pub(crate) fn description() -> clap::Command {
-    short_help::shortened(Cli::command(), NAME).after_help(questions(NAME))
+    short_help::shortened(commands(), NAME).after_help(questions(NAME))
 }
 
 /// The program, for its documentation.
@@ -235,10 +235,23 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
     }
 }
 
+/// The commands. Each flag of those that serve has an environment variable, named after it.
+fn commands() -> clap::Command {
+    let variable = |long: &str| format!("TAINTWARD_{}", long.to_uppercase().replace('-', "_"));
+    let with_variable = |arg: clap::Arg| match arg.get_long().map(variable) {
+        Some(name) => arg.env(name).hide_env(true),
+        None => arg,
+    };
+    let serving = ["run", "webhook"];
+    serving.into_iter().fold(Cli::command(), |program, verb| {
+        program.mut_subcommand(verb, |command| command.mut_args(with_variable))
+    })
+}
+
 /// The whole command line, with the name under which the user called the program.
 fn command() -> clap::Command {
     let called = called();
-    short_help::shortened(Cli::command(), called).after_help(questions(called)).bin_name(called)
+    short_help::shortened(commands(), called).after_help(questions(called)).bin_name(called)
 }
 
 /// The name under which the user called the program: also `kubectl taintward`, as a kubectl plugin.

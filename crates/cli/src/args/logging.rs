@@ -10,12 +10,10 @@ pub(crate) struct LoggingArgs {
     /// text: one line per record, as klog writes it; json: one object per record
     #[arg(long, value_name = "FORMAT", default_value = "text", visible_alias = "logging-format")]
     #[arg(value_parser = choice([("text", LogFormat::Text), ("json", LogFormat::Json)]))]
-    #[arg(env = "TAINTWARD_LOG_FORMAT", hide_env = true)]
     log_format: LogFormat,
     /// The verbosity of the log, 0 to 10: 2 adds decisions, 4 all facts, 6 and 8 messages of libraries
     #[arg(short = 'v', long = "v", value_name = "LEVEL", default_value = "0")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=i64::from(VERBOSITY_MAX)))]
-    #[arg(env = "TAINTWARD_V", hide_env = true)]
     verbosity: u8,
 }
 

@@ -15,31 +15,24 @@ pub(super) struct ElectionArgs {
     /// Writes only while this process holds the lease; required if more than one replica may run
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TAINTWARD_LEADER_ELECT", hide_env = true)]
     leader_elect: bool,
     /// How long a follower waits after the last renewal it observed before it takes the lease; whole seconds
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_LEADER_ELECT_LEASE_DURATION", hide_env = true)]
     leader_elect_lease_duration: Duration,
     /// How long the leader continues without a successful renewal; less than the lease duration
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_LEADER_ELECT_RENEW_DEADLINE", hide_env = true)]
     leader_elect_renew_deadline: Duration,
     /// The pause between attempts to acquire or renew the lease; 1.2 times this pause must be less than the renew deadline
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_LEADER_ELECT_RETRY_PERIOD", hide_env = true)]
     leader_elect_retry_period: Duration,
     /// The kind of lock; leases is the only one
     #[arg(long, value_name = "KIND", default_value = "leases", value_parser = object_names::lock)]
-    #[arg(env = "TAINTWARD_LEADER_ELECT_RESOURCE_LOCK", hide_env = true)]
     leader_elect_resource_lock: String,
     /// The name of the Lease
     #[arg(long, value_name = "NAME", default_value = "taintward", value_parser = object_names::object)]
-    #[arg(env = "TAINTWARD_LEADER_ELECT_RESOURCE_NAME", hide_env = true)]
     leader_elect_resource_name: String,
     /// The namespace of the Lease
     #[arg(long, value_name = "NAME", default_value = "kube-system", value_parser = object_names::namespace)]
-    #[arg(env = "TAINTWARD_LEADER_ELECT_RESOURCE_NAMESPACE", hide_env = true)]
     leader_elect_resource_namespace: String,
 }
 

@@ -12,42 +12,33 @@ use taintward_core::node_lifecycle;
 pub(super) struct NodeHealthArgs {
     /// Maximum interval between checks of all nodes; deadlines are still handled when they are due
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_NODE_MONITOR_PERIOD", hide_env = true)]
     node_monitor_period: Duration,
     /// How long a node may be silent before it counts as unreachable
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_NODE_MONITOR_GRACE_PERIOD", hide_env = true)]
     node_monitor_grace_period: Duration,
     /// The same for a node that has never reported whether it is ready
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_NODE_STARTUP_GRACE_PERIOD", hide_env = true)]
     node_startup_grace_period: Duration,
     /// Maximum number of nodes per second and zone that get a NoExecute taint
     #[arg(long, value_name = "RATE", default_value = "0.1", allow_negative_numbers = true, value_parser = rate)]
-    #[arg(env = "TAINTWARD_NODE_EVICTION_RATE", hide_env = true)]
     node_eviction_rate: f64,
     /// The same while the zone is unhealthy, if it is large; a small unhealthy zone gets no NoExecute taints
     #[arg(long, value_name = "RATE", default_value = "0.01", allow_negative_numbers = true, value_parser = rate)]
-    #[arg(env = "TAINTWARD_SECONDARY_NODE_EVICTION_RATE", hide_env = true)]
     secondary_node_eviction_rate: f64,
     /// The share of not-ready nodes from which on a zone counts as unhealthy; at least three nodes
     #[arg(long, value_name = "SHARE", default_value = "0.55", allow_negative_numbers = true, value_parser = rate)]
-    #[arg(env = "TAINTWARD_UNHEALTHY_ZONE_THRESHOLD", hide_env = true)]
     unhealthy_zone_threshold: f64,
     /// A zone with more nodes than this is large
     #[arg(long, value_name = "COUNT", default_value = "50", allow_negative_numbers = true)]
-    #[arg(env = "TAINTWARD_LARGE_CLUSTER_SIZE_THRESHOLD", hide_env = true)]
     large_cluster_size_threshold: i64,
     /// Holds the countdowns of the taints not-ready and unreachable while all zones are fully disrupted, or while
     /// Taintward cannot observe any node
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TAINTWARD_HOLD_COUNTDOWNS", hide_env = true)]
     hold_countdowns: bool,
     /// Removes the NoSchedule and NoExecute taints of a node that is ready again in one write instead of two
     #[arg(long, value_name = "BOOL", default_value = "true", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TAINTWARD_LIFT_TAINTS_TOGETHER", hide_env = true)]
     lift_taints_together: bool,
 }
 

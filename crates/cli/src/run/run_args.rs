@@ -57,24 +57,21 @@ struct RunArgs {
 #[command(next_help_heading = "The cluster")]
 struct ClusterArgs {
     /// The kubeconfig file. The default is $KUBECONFIG, then ~/.kube/config, then the in-cluster service account
-    #[arg(long, value_name = "FILE", env = "TAINTWARD_KUBECONFIG", hide_env = true)]
+    #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context in the kubeconfig. The default is its current context
-    #[arg(long, value_name = "NAME", env = "TAINTWARD_CONTEXT", hide_env = true)]
+    #[arg(long, value_name = "NAME")]
     context: Option<String>,
     /// Maximum number of requests per second; 0 sets no limit and relies on API priority and fairness
     #[arg(long, value_name = "RATE", default_value = "0", allow_negative_numbers = true, value_parser = rate)]
-    #[arg(env = "TAINTWARD_KUBE_API_QPS", hide_env = true)]
     kube_api_qps: f64,
     /// Maximum burst of requests, if --kube-api-qps sets a limit
     #[arg(long, value_name = "COUNT", default_value = "30", value_parser = clap::value_parser!(u32).range(1..))]
-    #[arg(env = "TAINTWARD_KUBE_API_BURST", hide_env = true)]
     kube_api_burst: u32,
     /// Interval between full lists of nodes and pods, which find events that the API server or a proxy lost; countdowns
     /// are unaffected. Each list costs the API server a full read of both; with 0, Taintward relies on the watch and
     /// never lists again
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_RELIST_INTERVAL", hide_env = true)]
     relist_interval: Duration,
 }
 
@@ -85,7 +82,6 @@ struct BehaviourArgs {
     /// that you start on a terminal outside of a cluster asks before it enforces; without a terminal, it does not ask
     #[arg(long, value_name = "MODE", default_value = "enforce")]
     #[arg(value_parser = choice([("enforce", WriteMode::Enforce), ("observe", WriteMode::Observe)]))]
-    #[arg(env = "TAINTWARD_MODE", hide_env = true)]
     mode: WriteMode,
     /// Which controllers run: '*', 'name', '-name'. '*' means taint-eviction-controller, which evicts pods; all others
     /// must be named. node-lifecycle-controller taints nodes because of their conditions and their silence; start
@@ -96,30 +92,25 @@ struct BehaviourArgs {
     /// get, and toleration-guard-controller gives pods of guarded namespaces a ceiling and evicts them by their own
     /// seconds
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
-    #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
     controllers: Vec<ControllerEntry>,
     /// Namespaces that are exempt from every DedicatedPool, in addition to kube-system and the namespace of the lease:
     /// their pods may run on any node. The webhook and the admission policies need the same list; `taintward install`
     /// keeps them equal
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
-    #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
     exempt_namespaces: Vec<String>,
     /// Which pods get the DisruptionTarget condition before they are deleted: always (every pod), jobs (pods of a Job;
     /// the others are deleted with one request instead of two), never
     #[arg(long, value_name = "WHICH", default_value = "always")]
     #[arg(value_parser = choice([("always", Marking::Always), ("jobs", Marking::Jobs), ("never", Marking::Never)]))]
-    #[arg(env = "TAINTWARD_DISRUPTION_CONDITION", hide_env = true)]
     disruption_condition: Marking,
     /// Writes timeAdded to NoExecute taints that appear without one, so that a restart finds the exact start. Without
     /// this flag Taintward never writes to nodes
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TAINTWARD_STAMP_TAINTS", hide_env = true)]
     stamp_taints: bool,
     /// Feature gates, as Name=true,Name=false. TaintTolerationComparisonOperators (false by default) lets the
     /// operators Lt and Gt compare numbers; those of older releases are understood, with a warning
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
-    #[arg(env = "TAINTWARD_FEATURE_GATES", hide_env = true)]
     feature_gates: Vec<GateSetting>,
 }
 
@@ -129,11 +120,9 @@ struct DeprecatedArgs {
     /// false switches evictions off; use --mode=observe instead
     #[arg(long, value_name = "BOOL", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TAINTWARD_ENABLE_TAINT_MANAGER", hide_env = true)]
     enable_taint_manager: Option<bool>,
     /// Has no effect; tolerationSeconds of a pod's tolerations determine how long it stays
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_POD_EVICTION_TIMEOUT", hide_env = true)]
     pod_eviction_timeout: Option<Duration>,
 }
 

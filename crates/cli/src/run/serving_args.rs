@@ -20,29 +20,23 @@ const READERS: [(&str, MetricsReadersSetting); 2] =
 pub(super) struct ServingArgs {
     /// The address that both ports listen on
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
-    #[arg(env = "TAINTWARD_BIND_ADDRESS", hide_env = true)]
     bind_address: IpAddr,
     /// The port for plain HTTP; 0 switches it off
     #[arg(long, value_name = "PORT", default_value = "10357")]
-    #[arg(env = "TAINTWARD_METRICS_PORT", hide_env = true)]
     metrics_port: u16,
     /// The port for HTTPS; 0 switches it off
     #[arg(long, value_name = "PORT", default_value = "0")]
-    #[arg(env = "TAINTWARD_SECURE_PORT", hide_env = true)]
     secure_port: u16,
     /// Authorization for /metrics: none serves every client; delegated asks the API server whether the client's bearer
     /// token may get /metrics, and serves metrics on --secure-port only. Health endpoints need no authorization
     #[arg(long, value_name = "HOW", default_value = "none", value_parser = choice(READERS))]
-    #[arg(env = "TAINTWARD_METRICS_AUTHENTICATION", hide_env = true)]
     metrics_authentication: MetricsReadersSetting,
     /// The certificate for HTTPS, PEM, with its intermediates. Taintward reloads renewed files. Without this flag, it creates
     /// a certificate at its start
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
-    #[arg(env = "TAINTWARD_TLS_CERT_FILE", hide_env = true)]
     tls_cert_file: Option<PathBuf>,
     /// The private key of that certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
-    #[arg(env = "TAINTWARD_TLS_PRIVATE_KEY_FILE", hide_env = true)]
     tls_private_key_file: Option<PathBuf>,
 }
 

@@ -16,11 +16,9 @@ pub(super) struct HoldArgs {
     /// Taintward holds the countdowns of their pods. A number, a percentage (at least one node), or both with a comma: the
     /// lower limit applies; with off, only `taintward hold` holds countdowns
     #[arg(long, value_name = "LIMIT", default_value = "10,30%", value_parser = limit)]
-    #[arg(env = "TAINTWARD_HOLD_LIMIT", hide_env = true)]
     hold_limit: ParsedLimit,
     /// How long a hold lasts after the nodes exceeded --hold-limit; at most 24 hours
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_HOLD_FOR", hide_env = true)]
     hold_for: Duration,
 }
 
@@ -78,11 +76,9 @@ pub(super) struct BackfillArgs {
     /// with a slash for not-ready and unreachable; each a number, or forever. The API server's own admission sets 300;
     /// add the values of earlier policies
     #[arg(long, value_name = "SECONDS", default_value = "300", value_delimiter = ',', value_parser = default_seconds::parse)]
-    #[arg(env = "TAINTWARD_BACKFILL_FROM", hide_env = true)]
     backfill_from: Vec<DefaultDurations>,
     /// Maximum number of pods patched per second
     #[arg(long, value_name = "COUNT", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    #[arg(env = "TAINTWARD_BACKFILL_QPS", hide_env = true)]
     backfill_qps: u32,
 }
 
@@ -99,7 +95,6 @@ pub(super) struct GuardArgs {
     /// Maximum number of pods per second for which the controller sets a ceiling, or restores their own seconds; shared
     /// with backfill if both run
     #[arg(long, value_name = "COUNT", default_value = "50", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    #[arg(env = "TAINTWARD_GUARD_QPS", hide_env = true)]
     guard_qps: u32,
 }
 

@@ -57,14 +57,13 @@ pub(crate) struct WebhookOptions {
 #[command(next_help_heading = "The cluster")]
 struct WebhookClusterArgs {
     /// The kubeconfig file. The default is $KUBECONFIG, then ~/.kube/config, then the in-cluster service account
-    #[arg(long, value_name = "FILE", env = "TAINTWARD_KUBECONFIG", hide_env = true)]
+    #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context in the kubeconfig. The default is its current context
-    #[arg(long, value_name = "NAME", env = "TAINTWARD_CONTEXT", hide_env = true)]
+    #[arg(long, value_name = "NAME")]
     context: Option<String>,
     /// Interval between full lists of namespaces, nodes, pools and policies; 0 never lists again
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_RELIST_INTERVAL", hide_env = true)]
     relist_interval: Duration,
 }
 
@@ -76,47 +75,40 @@ struct RulesArgs {
     /// tolerations and taints that do not do what their author intends) and brake (rejects NoExecute taints on the last
     /// healthy node, or on too many nodes); '*' means the first two
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = entry)]
-    #[arg(env = "TAINTWARD_RULES", hide_env = true)]
     rules: Vec<RuleEntry>,
     /// The tolerationSeconds for not-ready of pods without a toleration of their own, unless the namespace or a policy
     /// sets them; the API server's flag of this name should have the same value
     #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
-    #[arg(env = "TAINTWARD_DEFAULT_NOT_READY_TOLERATION_SECONDS", hide_env = true)]
     default_not_ready_toleration_seconds: i64,
     /// The same for unreachable
     #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
-    #[arg(env = "TAINTWARD_DEFAULT_UNREACHABLE_TOLERATION_SECONDS", hide_env = true)]
     default_unreachable_toleration_seconds: i64,
     /// Maximum percentage of nodes with a NoExecute taint, if the rule brake is on
     #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = clap::value_parser!(u32).range(0..=100))]
-    #[arg(env = "TAINTWARD_BRAKE_PERCENT", hide_env = true)]
     brake_percent: u32,
     /// Lists for namespaces that have none of their own, if the rule toleration-restriction is on: the configuration
     /// file of the API server's plugin PodTolerationRestriction
-    #[arg(long, value_name = "FILE", env = "TAINTWARD_RESTRICTION_CONFIG", hide_env = true)]
+    #[arg(long, value_name = "FILE")]
     restriction_config: Option<PathBuf>,
     /// How the rule toleration-restriction treats a pod's own toleration that a default of its namespace covers:
     /// keep-own keeps it, and it takes precedence; as-upstream removes it, as the API server's plugin does. The
     /// default is keep-own
-    #[arg(long, value_name = "WHAT", env = "TAINTWARD_RESTRICTION_MERGING", hide_env = true)]
+    #[arg(long, value_name = "WHAT")]
     #[arg(value_parser = choice([("keep-own", MergeMode::KeepsOwn), ("as-upstream", MergeMode::AsUpstream)]))]
     restriction_merging: Option<MergeMode>,
     /// Namespaces that are exempt from every DedicatedPool, in addition to kube-system, if the rule dedicated-pools is
     /// on: their pods may run on any node; as --exempt-namespaces of `taintward run`
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = object_names::namespace)]
-    #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
     exempt_namespaces: Vec<String>,
     /// Whether the toleration operators Lt and Gt compare numbers; as the API server's feature gate
     /// TaintTolerationComparisonOperators
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TAINTWARD_COMPARISON_OPERATORS", hide_env = true)]
     comparison_operators: bool,
     /// What to do until namespaces, pools and policies have been listed once: allow admits objects without the rules
     /// that need those lists; refuse rejects them
     #[arg(long, value_name = "WHAT", default_value = "allow")]
     #[arg(value_parser = choice([("allow", UntilReady::Allow), ("refuse", UntilReady::Reject)]))]
-    #[arg(env = "TAINTWARD_UNTIL_READY", hide_env = true)]
     until_ready: UntilReady,
 }
 
@@ -125,16 +117,13 @@ struct RulesArgs {
 struct WebhookServingArgs {
     /// The address to listen on
     #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
-    #[arg(env = "TAINTWARD_BIND_ADDRESS", hide_env = true)]
     bind_address: IpAddr,
     /// The port for HTTPS: /mutate and /validate; without --metrics-port also /healthz, /livez, /readyz and /metrics
     #[arg(long, value_name = "PORT", default_value = "9443")]
-    #[arg(env = "TAINTWARD_SECURE_PORT", hide_env = true)]
     secure_port: u16,
     /// A separate port for /metrics and health, plain HTTP, so that its clients use no connections of the API servers'
     /// port; 0 switches it off
     #[arg(long, value_name = "PORT", default_value = "0")]
-    #[arg(env = "TAINTWARD_METRICS_PORT", hide_env = true)]
     metrics_port: u16,
 }
 
@@ -142,61 +131,38 @@ struct WebhookServingArgs {
 #[command(next_help_heading = "The certificate")]
 struct CertificateArgs {
     /// The certificate, PEM, with its intermediates. Renewed files are reloaded; the last valid ones stay in use
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "tls_private_key_file",
-        env = "TAINTWARD_TLS_CERT_FILE",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     tls_cert_file: Option<PathBuf>,
     /// The private key of that certificate, PEM
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "tls_cert_file",
-        env = "TAINTWARD_TLS_PRIVATE_KEY_FILE",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     tls_private_key_file: Option<PathBuf>,
     /// PEM file of CAs. Clients must present a certificate signed by one of them (an API server presents the one that
     /// its AdmissionConfiguration names). It is read once, at the start. Kubelets present no certificate: point their
     /// probes at --metrics-port
-    #[arg(long, value_name = "FILE", env = "TAINTWARD_CLIENT_CA_FILE", hide_env = true)]
+    #[arg(long, value_name = "FILE")]
     client_ca_file: Option<PathBuf>,
     /// Common names that client certificates must have, as --requestheader-allowed-names of an API server. The default
     /// accepts all names
     #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "client_ca_file")]
-    #[arg(env = "TAINTWARD_CLIENT_ALLOWED_NAMES", hide_env = true)]
     client_allowed_names: Vec<String>,
     /// Creates a certificate, stores it in a Secret, renews it, and writes its CA into the webhook configurations
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TAINTWARD_SELF_SIGNED", hide_env = true)]
     self_signed: bool,
     /// The namespace of the Service and the Secret. The default is $POD_NAMESPACE, then taintward-system
-    #[arg(long, value_name = "NAME", value_parser = object_names::namespace, env = "TAINTWARD_NAMESPACE", hide_env = true)]
+    #[arg(long, value_name = "NAME", value_parser = object_names::namespace)]
     namespace: Option<String>,
     /// The Service that API servers call
     #[arg(long, value_name = "NAME", default_value = "taintward-webhook", value_parser = object_names::object)]
-    #[arg(env = "TAINTWARD_SERVICE", hide_env = true)]
     service: String,
     /// The Secret that stores the certificate
     #[arg(long, value_name = "NAME", default_value = "taintward-webhook-certificate", value_parser = object_names::object)]
-    #[arg(env = "TAINTWARD_SECRET", hide_env = true)]
     secret: String,
     /// The name of the MutatingWebhookConfiguration and of the ValidatingWebhookConfiguration
     #[arg(long, value_name = "NAME", default_value = "taintward", value_parser = object_names::object)]
-    #[arg(env = "TAINTWARD_WEBHOOK_CONFIGURATION", hide_env = true)]
     webhook_configuration: String,
     /// More DNS names for the certificate, such as that of a proxy in front of the webhook
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        env = "TAINTWARD_CERTIFICATE_NAMES",
-        hide_env = true
-    )]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
     certificate_names: Vec<String>,
 }
 
