@@ -1,4 +1,6 @@
-//! Decides whether output is colored (`--color`, `NO_COLOR`, terminals), and defines the colors.
+//! Decides whether output is colored (`--color`, `NO_COLOR`, terminals), and colors text.
+
+pub(crate) use clap::builder::styling::AnsiColor as Color;
 
 use std::io::IsTerminal as _;
 
@@ -27,23 +29,8 @@ impl ColorChoice {
     }
 }
 
-/// A color.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Color {
-    Red,
-    Green,
-    Yellow,
-    Blue,
-}
-
-impl Color {
-    pub(crate) fn of(self, text: &str, paints: bool) -> String {
-        let code = match self {
-            Self::Red => 31,
-            Self::Green => 32,
-            Self::Yellow => 33,
-            Self::Blue => 34,
-        };
-        if paints { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    }
+/// The text in a color, if `paints`.
+pub(crate) fn colored(text: &str, color: Color, paints: bool) -> String {
+    let style = color.on_default();
+    if paints { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }

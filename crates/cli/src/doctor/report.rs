@@ -2,7 +2,7 @@
 
 use super::check::{CheckVerdict, DoctorCheck, DoctorGroup};
 use super::distribution::RecognizedDistribution;
-use crate::color::Color;
+use crate::color::{Color, colored};
 use crate::messages::counted;
 use crate::output::{API_VERSION, PrintOptions, Printable, harmless, wrap};
 use serde_json::{Value, json};
@@ -42,7 +42,8 @@ const fn color(verdict: CheckVerdict) -> Option<Color> {
 
 fn print_check(text: &mut String, check: &DoctorCheck, view: &PrintOptions) {
     let verdict = format!("{:<8}", check.verdict);
-    let verdict = color(check.verdict).map_or(verdict.clone(), |color| color.of(&verdict, view.paper.paints));
+    let verdict =
+        color(check.verdict).map_or(verdict.clone(), |color| colored(&verdict, color, view.paper.paints));
     let finding = harmless(&format!("{}: {}", check.id, check.finding));
     let room = view.paper.measure().saturating_sub(INDENT).max(INDENT);
     for (at, line) in wrap(&finding, room).iter().enumerate() {

@@ -4,7 +4,7 @@
 
 use super::finding::ReportedFinding;
 use super::report::LintReportData;
-use crate::color::Color;
+use crate::color::{Color, colored};
 use crate::output::{PrintOptions, harmless, width, wrap};
 use std::fmt::Write as _;
 use taintward_core::lint::Severity;
@@ -29,9 +29,9 @@ fn one(text: &mut String, reported: &ReportedFinding, view: &PrintOptions, measu
     let severity = reported.rule.severity();
     let word = format!("{:<8}", severity.as_str());
     let word = match severity {
-        Severity::Error => Color::Red.of(&word, paper.paints),
-        Severity::Warning => Color::Yellow.of(&word, paper.paints),
-        Severity::Info => Color::Blue.of(&word, paper.paints),
+        Severity::Error => colored(&word, Color::Red, paper.paints),
+        Severity::Warning => colored(&word, Color::Yellow, paper.paints),
+        Severity::Info => colored(&word, Color::Blue, paper.paints),
     };
     let object = harmless(&reported.object.to_string());
     let mut place = harmless(&reported.place());

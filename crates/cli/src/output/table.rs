@@ -4,7 +4,7 @@
 
 use super::terminal::{harmless, width};
 use super::{PrintOptions, Terminal};
-use crate::color::Color;
+use crate::color::{Color, colored};
 
 /// The space between two columns.
 const GAP: usize = 3;
@@ -175,7 +175,7 @@ fn written(
     for (at, (cell, color)) in line.into_iter().enumerate() {
         let cell = shortened(cell, widths[at]);
         let blank = " ".repeat(widths[at].saturating_sub(width(&cell)));
-        let cell = color.map_or_else(|| cell.clone(), |color| color.of(&cell, paper.paints));
+        let cell = color.map_or_else(|| cell.clone(), |color| colored(&cell, color, paper.paints));
         let gap = " ".repeat(if at < last { GAP } else { 0 });
         match (columns[at].right, at == last) {
             (true, _) => text.extend([blank, cell, gap]),

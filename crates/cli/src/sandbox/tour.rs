@@ -2,7 +2,7 @@
 
 pub(crate) mod silence;
 
-use crate::color::{Color, ColorChoice};
+use crate::color::{Color, ColorChoice, colored};
 use crate::output::{self, Terminal, width, wrap};
 use fakekube::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
 use fakekube::resource::{Subresource, known};
@@ -48,7 +48,7 @@ fn head(text: &str) -> TourStep {
 }
 
 fn headline(text: &str, measure: usize, paints: bool) -> String {
-    fitted(text, measure).iter().map(|line| format!("\n{}", Color::Green.of(line, paints))).collect()
+    fitted(text, measure).iter().map(|line| format!("\n{}", colored(line, Color::Green, paints))).collect()
 }
 
 /// Wrapped lines, indented to the first word after the number or the spaces.
