@@ -1,6 +1,6 @@
 //! Lists the kinds of changes that `pending -w`, the board and the sandbox show, with the word for each.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::fmt;
 use taintward_core::time::Span;
 
@@ -8,7 +8,7 @@ use taintward_core::time::Span;
 pub(crate) const OVERDUE_AFTER: Span = Span::from_secs(5);
 
 /// A change of a pod or a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) enum ClusterChange {
     /// A pod has a deadline.
     CountingDown,
@@ -61,9 +61,7 @@ impl ClusterChange {
             Self::Removed => "Removed",
         }
     }
-}
 
-impl ClusterChange {
     /// The words on the board, with the seconds until the pod's deadline.
     pub(crate) const fn label(self, left: i64) -> &'static str {
         match self {
@@ -101,12 +99,6 @@ const fn is_reached(left: i64) -> bool {
 impl fmt::Display for ClusterChange {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.pad(self.as_str())
-    }
-}
-
-impl Serialize for ClusterChange {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
     }
 }
 

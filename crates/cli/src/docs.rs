@@ -77,8 +77,13 @@ fn default(arg: &Arg) -> String {
     if arg.get_action().takes_values() { values.collect::<Vec<_>>().join(", ") } else { String::new() }
 }
 
+fn help(arg: &Arg) -> String {
+    cell(&arg.get_help().map(ToString::to_string).unwrap_or_default())
+}
+
+/// The help, with the possible values.
 fn meaning(arg: &Arg) -> String {
-    let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
+    let meaning = help(arg);
     let values: Vec<String> = arg
         .get_possible_values()
         .iter()

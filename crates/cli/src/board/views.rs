@@ -3,7 +3,6 @@
 //! - See `page/board.js` for its reader.
 
 use crate::cluster_change::ClusterChange;
-use serde::ser::SerializeTuple as _;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 use taintward_core::identity::{NodeName, PodId};
@@ -126,16 +125,10 @@ pub(crate) struct PodView {
 
 impl Serialize for PodView {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let name = self.id.name();
-        let mut tuple = serializer.serialize_tuple(7)?;
-        tuple.serialize_element(&self.id.uid().to_string())?;
-        tuple.serialize_element(name.namespace())?;
-        tuple.serialize_element(name.name())?;
-        tuple.serialize_element(self.node.as_str())?;
-        tuple.serialize_element(&(self.state.phase as u8))?;
-        tuple.serialize_element(&self.state.at.unwrap_or_default())?;
-        tuple.serialize_element(self.state.taint.as_deref().unwrap_or_default())?;
-        tuple.end()
+        let (uid, name, node) = (self.id.uid().to_string(), self.id.name(), self.node.as_str());
+        let PodState { phase, at, taint, .. } = &self.state;
+        let (phase, at, taint) = (*phase as u8, at.unwrap_or_default(), taint.as_deref().unwrap_or_default());
+        (uid, name.namespace(), name.name(), node, phase, at, taint).serialize(serializer)
     }
 }
 

@@ -44,9 +44,7 @@ impl WorkloadOwner {
             Self::Job => ("Job", "batch", "jobs"),
         }
     }
-}
 
-impl WorkloadOwner {
     /// Whether a pod of this name may belong to a workload of this kind: pods' names begin with their owners' names.
     pub(crate) fn may_own(self, workload: &str, pod: &str) -> bool {
         let Some(rest) = pod.strip_prefix(workload).and_then(|rest| rest.strip_prefix('-')) else {

@@ -1,6 +1,6 @@
 //! Writes `docs/reference.md`: flags, exit codes, metrics, health paths, log keys.
 
-use super::{cell, default, line, names};
+use super::{cell, default, help, line, names};
 use crate::exit_codes::EXIT_CODES;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -80,10 +80,15 @@ fn flags(description: &clap::Command, command: &str) -> String {
             );
         }
         let environment = arg.get_env().map(|name| name.to_string_lossy()).unwrap_or_default();
-        let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
-        line(&mut text, format_args!("| {} | {} | `{environment}` | {meaning} |", names(arg), default(arg)));
+        let (names, default, help) = (names(arg), default(arg), help(arg));
+        line(&mut text, format_args!("| {names} | {default} | `{environment}` | {help} |"));
     }
     text
+}
+
+/// The row of a flag without a variable.
+fn row(text: &mut String, arg: &clap::Arg) {
+    line(text, format_args!("| {} | {} | {} |", names(arg), default(arg), help(arg)));
 }
 
 fn sandbox(description: &clap::Command) -> String {
@@ -91,8 +96,7 @@ fn sandbox(description: &clap::Command) -> String {
         "\n## Flags of `taintward sandbox`\n\n| flag | default | meaning |\n|---|---|---|\n".to_owned();
     let sandbox = description.find_subcommand("sandbox");
     for arg in sandbox.into_iter().flat_map(|sandbox| sandbox.get_arguments()) {
-        let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
-        line(&mut text, format_args!("| {} | {} | {meaning} |", names(arg), default(arg)));
+        row(&mut text, arg);
     }
     text + &sandbox_node(sandbox.and_then(|sandbox| sandbox.find_subcommand("node")))
 }
@@ -117,8 +121,7 @@ fn sandbox_node(node: Option<&clap::Command>) -> String {
     let mut listed = BTreeSet::new();
     for arg in verbs.iter().flat_map(|verb| verb.get_arguments()) {
         if arg.get_long().is_some() && listed.insert(arg.get_id().as_str()) {
-            let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
-            line(&mut text, format_args!("| {} | {} | {meaning} |", names(arg), default(arg)));
+            row(&mut text, arg);
         }
     }
     text
