@@ -139,7 +139,7 @@ fn print(options: &LintArgs, output: Option<OutputArgs>, report: &LintReportData
     let worst = report.findings.iter().map(|finding| finding.rule.severity()).max();
     if report.is_partial() {
         ExitCode::FAILURE
-    } else if options.fail_on().is_some_and(|limit| worst.is_some_and(|worst| worst >= limit)) {
+    } else if options.fail_on.is_some_and(|limit| worst.is_some_and(|worst| worst >= limit)) {
         ExitCode::from(2)
     } else {
         ExitCode::SUCCESS

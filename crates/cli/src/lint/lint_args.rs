@@ -1,9 +1,10 @@
 //! Defines the flags of `taintward lint`.
 
+use crate::args::choice::choice;
 use crate::args::feature_gates::{self, GateSetting};
 use crate::args::kube_args::ClusterOptions;
 use crate::output::{FORMS, OutputArgs, OutputFormat, TableArgs};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::PathBuf;
 use taintward_core::lint::Severity;
 use taintward_core::toleration_matching::NumericOperators;
@@ -37,8 +38,8 @@ pub(crate) struct LintArgs {
     #[arg(long, conflicts_with_all = ["paths", "filename", "against_cluster"])]
     pub(crate) rules: bool,
     /// The lowest severity that makes the exit code 2
-    #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = LintFailOn::Error)]
-    fail_on: LintFailOn,
+    #[arg(long, value_name = "SEVERITY", default_value = "error", value_parser = choice(FAIL_ON))]
+    pub(crate) fail_on: FailOn,
     /// The config file, which lists silenced findings with reasons. The default is .taintward-lint.yaml in the current
     /// folder, if it exists
     #[arg(long, value_name = "FILE")]
@@ -56,13 +57,15 @@ pub(crate) struct LintArgs {
     cluster: ClusterOptions,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum LintFailOn {
-    Error,
-    Warning,
-    Info,
-    Never,
-}
+/// The lowest severity that makes the exit code 2; `None`: none does.
+type FailOn = Option<Severity>;
+
+const FAIL_ON: [(&str, FailOn); 4] = [
+    ("error", Some(Severity::Error)),
+    ("warning", Some(Severity::Warning)),
+    ("info", Some(Severity::Info)),
+    ("never", None),
+];
 
 /// The format of the report.
 #[derive(Clone, Debug)]
@@ -125,15 +128,5 @@ impl LintArgs {
 
     pub(crate) fn numeric(&self) -> NumericOperators {
         feature_gates::numeric(&self.feature_gates)
-    }
-
-    /// Findings of at least this severity make the exit code 2; `None`: none does.
-    pub(crate) const fn fail_on(&self) -> Option<Severity> {
-        match self.fail_on {
-            LintFailOn::Error => Some(Severity::Error),
-            LintFailOn::Warning => Some(Severity::Warning),
-            LintFailOn::Info => Some(Severity::Info),
-            LintFailOn::Never => None,
-        }
     }
 }
