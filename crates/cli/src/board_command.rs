@@ -9,7 +9,6 @@ use crate::runtime::Runtime;
 use crate::stderr;
 use clap::Args;
 use std::io;
-use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -33,7 +32,7 @@ pub(crate) struct BoardArgs {
 
 /// Why the board cannot be served.
 #[derive(Debug, thiserror::Error)]
-enum BoardError {
+pub(crate) enum BoardError {
     #[error(transparent)]
     Cluster(#[from] ClusterStateError),
     #[error(
@@ -46,11 +45,7 @@ enum BoardError {
     Print(#[from] output::PrintError),
 }
 
-pub(crate) fn run(options: &BoardArgs) -> ExitCode {
-    stderr::exit_code(serve(options))
-}
-
-fn serve(options: &BoardArgs) -> Result<(), BoardError> {
+pub(crate) fn run(options: &BoardArgs) -> Result<(), BoardError> {
     Runtime::new()?.block_on(async {
         let BoardArgs { port, namespace, server } = options;
         let cluster = ClusterOptions::from(server.clone());

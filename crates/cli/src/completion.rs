@@ -23,12 +23,5 @@ To complete names, the program reads the cluster that the command line selects, 
 pub(crate) struct CompletionArgs {
     /// The shell
     #[arg(value_enum)]
-    shell: Shell,
-}
-
-impl CompletionArgs {
-    /// The completion script.
-    pub(crate) fn script(&self) -> &'static str {
-        self.shell.script()
-    }
+    pub(crate) shell: Shell,
 }

@@ -52,23 +52,23 @@ fn run(command: ProgramCommand) -> ExitCode {
         ProgramCommand::Plan(options) => plan::run(&options),
         ProgramCommand::Explain(options) => explain::run(&options),
         ProgramCommand::Pending(options) => pending::run(&options),
-        ProgramCommand::Board(options) => board_command::run(&options),
+        ProgramCommand::Board(options) => stderr::exit_code(board_command::run(&options)),
         ProgramCommand::Lint(options) => lint::run(&options),
         ProgramCommand::Doctor(options) => doctor::run(&options, &lint_counts),
         ProgramCommand::Taint(options) => {
             taint::run(&options, &|nodes| plan::preview(&options.cluster, nodes))
         }
         ProgramCommand::Sandbox(command) => sandbox::run(command),
-        ProgramCommand::Install(options) => install::run(&options),
+        ProgramCommand::Install(options) => stderr::exit_code(install::run(&options)),
         ProgramCommand::Run(options) => run::run(*options),
         ProgramCommand::Webhook(options) => webhook::serve(*options),
-        ProgramCommand::Backfill(options) => backfill::run(&options),
-        ProgramCommand::Hold(options) => hold::hold(&options),
-        ProgramCommand::Release(options) => hold::release(&options),
-        ProgramCommand::Guard(options) => guard::run(&options),
+        ProgramCommand::Backfill(options) => stderr::exit_code(backfill::run(&options)),
+        ProgramCommand::Hold(options) => stderr::exit_code(hold::hold(&options)),
+        ProgramCommand::Release(options) => stderr::exit_code(hold::release(&options)),
+        ProgramCommand::Guard(options) => stderr::exit_code(guard::run(&options)),
         ProgramCommand::Version(options) => version::run(&options),
         ProgramCommand::Options => print(&cli::connection_flags()),
-        ProgramCommand::Completion(options) => print(options.script()),
+        ProgramCommand::Completion(options) => print(options.shell.script()),
         ProgramCommand::Docs(options) => {
             stderr::exit_code(docs::write(&options, &cli::program()).map(|text| print(&text)))
         }

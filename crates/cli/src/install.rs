@@ -27,7 +27,6 @@ use chart::ChartError;
 use install_args::{InstallAction, InstallOutputArg, InstallPart, InstallValues};
 use serde_json::{Value, json};
 use std::io;
-use std::process::ExitCode;
 use taintward_kube::config::{ConnectError, connect};
 use taintward_kube::object_client::ObjectClient;
 use uninstall::UninstallError;
@@ -44,9 +43,6 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
 
 /// Name of the controller's account and Deployment; the label that every object of an installation has.
 const NAME: &str = "taintward";
-
-/// The width of the lines of a question on standard error.
-const QUESTION_WIDTH: usize = 80;
 
 /// An object of an installation.
 #[derive(Clone, Debug)]
@@ -66,7 +62,7 @@ impl RenderedObject {
 
 /// Why the command failed, or completed in part.
 #[derive(Debug, thiserror::Error)]
-enum InstallError {
+pub(crate) enum InstallError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error(transparent)]
@@ -89,11 +85,7 @@ enum InstallError {
     Declined,
 }
 
-pub(crate) fn run(options: &InstallArgs) -> ExitCode {
-    stderr::exit_code(carry_out(options))
-}
-
-fn carry_out(options: &InstallArgs) -> Result<(), InstallError> {
+pub(crate) fn run(options: &InstallArgs) -> Result<(), InstallError> {
     let (values, json) = (&options.values, options.output == InstallOutputArg::Json);
     match &options.action() {
         InstallAction::Print => {
@@ -175,11 +167,9 @@ fn confirm_removal(options: &InstallArgs, cluster: &str) -> Result<(), InstallEr
         return Ok(());
     }
     let namespace = &options.values.common.namespace;
-    let what = format!("This deletes the installation of Taintward in namespace {namespace} of {cluster}.");
-    for line in output::wrap(&what, QUESTION_WIDTH) {
-        stderr::line("", line);
-    }
-    match confirm::prompt().map_err(InstallError::Prompt)? {
+    let question =
+        format!("This deletes the installation of Taintward in namespace {namespace} of {cluster}.");
+    match confirm::prompt(&question).map_err(InstallError::Prompt)? {
         true => Ok(()),
         false => Err(InstallError::Declined),
     }

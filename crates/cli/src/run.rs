@@ -7,11 +7,11 @@ mod node_health_args;
 mod run_args;
 mod run_args_error;
 mod serving_args;
-mod start_question;
 mod toleration_seconds_args;
 
 pub(crate) use run_args::RunOptions;
 
+use crate::confirm;
 use crate::runtime::Runtime;
 use crate::stderr;
 use std::borrow::Cow;
@@ -20,7 +20,9 @@ use std::io;
 use std::process::ExitCode;
 use taintward_controller::logging;
 use taintward_controller::run::{RunError, run as run_controllers};
+use taintward_controller::settings::EnabledControllers;
 use taintward_controller::shutdown::Shutdown;
+use taintward_kube::config::connect;
 
 /// A notice about a flag's effect that the operator should know, logged after the log is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,10 +73,33 @@ pub(crate) fn run(options: RunOptions) -> ExitCode {
 
 fn before_start(options: &RunOptions) -> Result<Runtime, RunCommandError> {
     let runtime = Runtime::new()?;
-    match runtime.block_on(start_question::is_confirmed(options)).map_err(RunCommandError::Prompt)? {
+    match runtime.block_on(is_confirmed(options)).map_err(RunCommandError::Prompt)? {
         true => Ok(runtime),
         false => Err(RunCommandError::Declined),
     }
+}
+
+/// Whether the process may start. A user who starts it on a terminal is asked first, because the kubeconfig may name
+/// another cluster than intended; not inside a cluster, and not with an explicit `--mode`.
+async fn is_confirmed(options: &RunOptions) -> io::Result<bool> {
+    let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    if !options.needs_confirmation || in_cluster || !confirm::is_possible() {
+        return Ok(true);
+    }
+    // An error of the configuration appears when the controllers start.
+    let Ok(cluster) = connect(&options.settings.cluster.connection()).await else { return Ok(true) };
+    confirm::prompt(&question(&cluster.where_from, &options.settings.controllers))
+}
+
+fn question(cluster: &str, controllers: &EnabledControllers) -> String {
+    let what = match controllers.taint_eviction || controllers.toleration_guard.is_some() {
+        true => "evicts pods of",
+        false => "changes nodes or pods of",
+    };
+    format!(
+        "This process {what} the cluster of {cluster}. With --mode=observe, it only watches; with --mode=enforce, it \
+         does not ask."
+    )
 }
 
 fn drive(runtime: &Runtime, options: RunOptions) -> Result<(), RunCommandError> {
@@ -88,4 +113,20 @@ fn drive(runtime: &Runtime, options: RunOptions) -> Result<(), RunCommandError> 
 fn rate(text: &str) -> Result<f64, &'static str> {
     let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite());
     rate.ok_or("expected a rate per second, such as 50 or 0.5, or 0 for no limit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_names_the_cluster_and_what_the_controllers_do() {
+        let evicts = question("context \"prod\"", &EnabledControllers::default());
+        assert!(
+            evicts.starts_with("This process evicts pods of the cluster of context \"prod\"."),
+            "{evicts}"
+        );
+        let none = EnabledControllers { taint_eviction: false, ..EnabledControllers::default() };
+        assert!(question("x", &none).starts_with("This process changes nodes or pods of the cluster of x."));
+    }
 }

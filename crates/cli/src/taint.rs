@@ -128,7 +128,7 @@ fn confirm_evictions(
     if options.yes {
         return Ok(());
     }
-    if confirm::prompt()? { Ok(()) } else { Err(TaintCommandError::Declined) }
+    if confirm::prompt("")? { Ok(()) } else { Err(TaintCommandError::Declined) }
 }
 
 /// Fails if the API server does not respond at all, with its address and what to do.

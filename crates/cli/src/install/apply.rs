@@ -39,7 +39,7 @@ const TRIES: usize = 50;
 
 /// Why an object could not be applied.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ApplyError {
+pub(crate) enum ApplyError {
     #[error("cannot apply {object}: {why}{}", remedy(why))]
     Rejected { object: String, why: NodeRequestError },
     #[error(

@@ -70,7 +70,7 @@ const OWN: [&str; 3] = ["crds", "dashboards", "templates"];
 /// Why the chart could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the chart to {}: {why}; name a folder that you can write to", folder.display())]
-pub(super) struct ChartError {
+pub(crate) struct ChartError {
     folder: PathBuf,
     why: io::Error,
 }

@@ -40,7 +40,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Why the removal is incomplete.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum UninstallError {
+pub(crate) enum UninstallError {
     #[error("cannot delete {object}: {why}{}", remedy(why))]
     Rejected { object: String, why: NodeRequestError },
     #[error(

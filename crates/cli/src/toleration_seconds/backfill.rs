@@ -13,7 +13,6 @@ use crate::stderr;
 use crate::toleration_seconds::ClusterReadError;
 use clap::Args;
 use preview::BackfillPreview;
-use std::process::ExitCode;
 use taintward_core::admission::policy::DefaultDurations;
 
 #[derive(Debug, Args)]
@@ -29,7 +28,7 @@ pub(crate) struct BackfillCommandArgs {
 
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
-enum BackfillError {
+pub(crate) enum BackfillError {
     #[error(transparent)]
     ClusterState(#[from] ClusterStateError),
     #[error(transparent)]
@@ -38,11 +37,7 @@ enum BackfillError {
     Print(#[from] PrintError),
 }
 
-pub(crate) fn run(options: &BackfillCommandArgs) -> ExitCode {
-    stderr::exit_code(show(options))
-}
-
-fn show(options: &BackfillCommandArgs) -> Result<(), BackfillError> {
+pub(crate) fn run(options: &BackfillCommandArgs) -> Result<(), BackfillError> {
     let (runtime, connected) = open(&options.cluster.settings)?;
     let preview = runtime.block_on(BackfillPreview::read(&connected.streams, options))?;
     if !options.output.is_for_people() {

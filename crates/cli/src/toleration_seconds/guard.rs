@@ -19,7 +19,6 @@ use crate::toleration_seconds::controller_wait::{ControllerRequest, ControllerWa
 use guard_command_args::{GuardAction, GuardTargets, InvalidGuardTargets};
 use guard_report::{GuardReport, GuardRow};
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use taintward_core::toleration_guard::GuardCeiling;
 use taintward_kube::api::{ApiClient, RequestError};
 use taintward_kube::config::Connected;
@@ -36,7 +35,7 @@ const NAMED_MAX: usize = 5;
 
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
-enum GuardError {
+pub(crate) enum GuardError {
     #[error(transparent)]
     Targets(#[from] InvalidGuardTargets),
     #[error(transparent)]
@@ -58,11 +57,7 @@ enum GuardError {
     Print(#[from] PrintError),
 }
 
-pub(crate) fn run(options: &GuardCommandArgs) -> ExitCode {
-    stderr::exit_code(carry_out(options))
-}
-
-fn carry_out(options: &GuardCommandArgs) -> Result<(), GuardError> {
+pub(crate) fn run(options: &GuardCommandArgs) -> Result<(), GuardError> {
     let targets = options.targets()?;
     let (runtime, connected) = open(&options.cluster.settings)?;
     runtime.block_on(async {

@@ -22,7 +22,6 @@ use hold_status::HoldStatus;
 use node_requests::NodeNamesError;
 use pod_counts::PodCounts;
 use serde_json::json;
-use std::process::ExitCode;
 use taintward_core::toleration_hold::UncoveredReason;
 use taintward_kube::api::RequestError;
 use taintward_kube::clock::Clock;
@@ -41,7 +40,7 @@ const NAMED_MAX: usize = 10;
 
 /// Why the command failed.
 #[derive(Debug, thiserror::Error)]
-enum HoldError {
+pub(crate) enum HoldError {
     #[error(transparent)]
     Targets(#[from] InvalidTargets),
     #[error(transparent)]
@@ -62,23 +61,20 @@ enum HoldError {
     Print(String),
 }
 
-pub(crate) fn hold(options: &HoldCommandArgs) -> ExitCode {
+pub(crate) fn hold(options: &HoldCommandArgs) -> Result<(), HoldError> {
     run(&options.targets, options.action().as_ref())
 }
 
-pub(crate) fn release(options: &ReleaseCommandArgs) -> ExitCode {
+pub(crate) fn release(options: &ReleaseCommandArgs) -> Result<(), HoldError> {
     run(&options.targets, Some(&options.action()))
 }
 
-fn run(options: &HoldTargetArgs, action: Option<&HoldAction>) -> ExitCode {
-    crate::stderr::exit_code(carry_out(options, action))
-}
-
-fn carry_out(options: &HoldTargetArgs, action: Option<&HoldAction>) -> Result<(), HoldError> {
+fn run(options: &HoldTargetArgs, action: Option<&HoldAction>) -> Result<(), HoldError> {
     let targets = options.targets(action)?;
     let (runtime, connected) = open(&options.cluster.settings)?;
     runtime.block_on(async {
-        let names = node_requests::names(&connected.streams, &targets, options.cluster.timeout).await?;
+        let names =
+            node_requests::names(&connected.streams, &targets, options.cluster.timeout).await?;
         if names.is_empty() {
             return Err(HoldError::NoNode);
         }

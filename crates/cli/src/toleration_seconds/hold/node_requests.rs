@@ -17,7 +17,7 @@ const TRIES: usize = 20;
 
 /// Why the nodes are unknown.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NodeNamesError {
+pub(crate) enum NodeNamesError {
     #[error(transparent)]
     Read(#[from] RequestError),
     #[error("{}", absent(.0))]
