@@ -149,7 +149,7 @@ fn leads_since(lease: &LeaseHolder) -> Option<Mono> {
 }
 
 async fn lease(reader: &ClusterReader<'_>, namespace: &str, name: &str, now: Wall) -> LeaseHolder {
-    let (client, limit) = (&reader.connected.client, reader.cluster.timeout);
+    let (client, limit) = (&reader.connected.client, reader.cluster.server.timeout);
     match paged_list::object(client, ("coordination.k8s.io", "leases"), namespace, name, limit).await {
         Ok(Some(json)) => LeaseHolder::of(&json, now),
         Ok(None) => LeaseHolder::Absent,

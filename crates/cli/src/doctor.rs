@@ -99,7 +99,7 @@ fn examine(options: &DoctorArgs, lint: Lint<'_>) -> Result<ExitCode, DoctorError
 
 fn read(options: &DoctorArgs) -> Result<ClusterFacts, ClusterStateError> {
     let mut cluster = ClusterOptions::from(options.server.clone());
-    cluster.settings.warn = stderr::warning;
+    cluster.server.settings.warn = stderr::warning;
     Runtime::new()?.block_on(async {
         let reader = ClusterReader::of(&cluster).await?;
         Ok(collect::from_cluster(&reader, options).await)

@@ -88,7 +88,7 @@ impl PendingArgs {
         if self.watch && !is_watchable {
             return Err("-w supports the output formats table, wide and json only; omit -w for the others");
         }
-        if self.past && !(cluster.selector.is_empty() && cluster.fields.is_empty()) {
+        if self.past && !(cluster.selector().is_empty() && cluster.fields().is_empty()) {
             return Err("--past lists events, which do not have the labels and fields of pods; omit -l and \
                 --field-selector");
         }

@@ -78,8 +78,8 @@ fn complain(text: &str) -> ExitCode {
 
 fn carry_out(options: &TaintArgs, preview: Preview<'_>) -> Result<Vec<NodeWriteError>, TaintCommandError> {
     let request = TaintRequest::read(options)?;
-    let (runtime, connected) = open(&options.cluster.settings)?;
-    let names = match runtime.block_on(request.names(&connected.streams, options.cluster.timeout)) {
+    let (runtime, connected) = open(&options.cluster.server.settings)?;
+    let names = match runtime.block_on(request.names(&connected.streams, options.cluster.server.timeout)) {
         Ok(names) => names,
         Err(why) => {
             runtime.block_on(reached(options, &connected))?;
@@ -88,7 +88,7 @@ fn carry_out(options: &TaintArgs, preview: Preview<'_>) -> Result<Vec<NodeWriteE
     };
     // Outside of the runtime, because a preview may start its own.
     confirm_evictions(options, request.change(), &names, preview)?;
-    let timeout = options.cluster.timeout;
+    let timeout = options.cluster.server.timeout;
     // A person may have thought for long, and a limit for all writes would end them half-way.
     let timeout = if options.list { timeout } else { timeout.only_each() };
     let nodes = NodeClient::new(connected.client.clone(), timeout);
@@ -134,6 +134,7 @@ fn confirm_evictions(
 /// Fails if the API server does not respond at all, with its address and what to do.
 async fn reached(options: &TaintArgs, connected: &Connected) -> Result<(), ClusterStateError> {
     let unreachable = |why| ClusterStateError::Unreachable { place: connected.where_from.clone(), why };
-    let probed = probe(&connected.client, options.cluster.timeout.only_each().next().min(PROBED_MAX)).await;
+    let probed =
+        probe(&connected.client, options.cluster.server.timeout.only_each().next().min(PROBED_MAX)).await;
     probed.map(drop).map_err(unreachable)
 }

@@ -58,11 +58,19 @@ struct ServerFlags {
     request_timeout: Option<Duration>,
 }
 
-#[derive(Debug, Args)]
+/// The flags of commands that send requests to a server.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServerOptions {
+    pub(crate) settings: ConnectSettings,
+    pub(crate) timeout: RequestBudget,
+}
+
+/// The flags of commands that read a cluster: the cluster, and the selection of its objects.
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = HEADING)]
-struct ClusterFlags {
+pub(crate) struct ClusterOptions {
     #[command(flatten)]
-    server: ServerOptions,
+    pub(crate) server: ServerOptions,
     /// The namespace. The default is that of the context
     #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces", add = CompletionKind::Namespace.completer())]
     namespace: Option<String>,
@@ -77,26 +85,7 @@ struct ClusterFlags {
     field_selector: Option<String>,
 }
 
-/// The flags of commands that send requests to a server.
-#[derive(Clone, Debug)]
-pub(crate) struct ServerOptions {
-    pub(crate) settings: ConnectSettings,
-    pub(crate) timeout: RequestBudget,
-}
-
-/// The flags of commands that read a cluster: the cluster, and the selection of its objects.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ClusterOptions {
-    pub(crate) settings: ConnectSettings,
-    namespace: Option<String>,
-    all_namespaces: bool,
-    pub(crate) selector: String,
-    pub(crate) fields: String,
-    pub(crate) timeout: RequestBudget,
-}
-
 parsed_as!(ServerOptions, ServerFlags);
-parsed_as!(ClusterOptions, ClusterFlags);
 
 impl From<ServerFlags> for ServerOptions {
     fn from(args: ServerFlags) -> Self {
@@ -123,25 +112,10 @@ impl From<ServerFlags> for ServerOptions {
     }
 }
 
-impl From<ClusterFlags> for ClusterOptions {
-    fn from(args: ClusterFlags) -> Self {
-        let ServerOptions { settings, timeout } = args.server;
-        Self {
-            settings,
-            namespace: args.namespace,
-            all_namespaces: args.all_namespaces,
-            selector: args.selector.unwrap_or_default(),
-            fields: args.field_selector.unwrap_or_default(),
-            timeout,
-        }
-    }
-}
-
 /// All objects in the cluster of a server.
 impl From<ServerOptions> for ClusterOptions {
     fn from(server: ServerOptions) -> Self {
-        let ServerOptions { settings, timeout } = server;
-        Self { settings, timeout, all_namespaces: true, ..Self::default() }
+        Self { server, all_namespaces: true, ..Self::default() }
     }
 }
 
@@ -170,13 +144,23 @@ impl ServerOptions {
 impl ClusterOptions {
     /// Whether a flag names a cluster.
     pub(crate) fn names_a_cluster(&self) -> bool {
-        let ConnectSettings { kubeconfig, context, overrides, .. } = &self.settings;
+        let ConnectSettings { kubeconfig, context, overrides, .. } = &self.server.settings;
         kubeconfig.is_some() || context.is_some() || *overrides != ConfigOverrides::default()
     }
 
     /// Whether flags other than names select objects.
     pub(crate) fn selects(&self) -> bool {
-        self.all_namespaces || !self.selector.is_empty() || !self.fields.is_empty()
+        self.all_namespaces || !self.selector().is_empty() || !self.fields().is_empty()
+    }
+
+    /// The selected labels; all if empty.
+    pub(crate) fn selector(&self) -> &str {
+        self.selector.as_deref().unwrap_or_default()
+    }
+
+    /// The selected fields; all if empty.
+    pub(crate) fn fields(&self) -> &str {
+        self.field_selector.as_deref().unwrap_or_default()
     }
 
     /// The selected namespace; all if empty.
@@ -190,7 +174,7 @@ impl ClusterOptions {
 
     /// The same cluster with all its objects.
     pub(crate) fn whole(&self) -> Self {
-        ServerOptions { settings: self.settings.clone(), timeout: self.timeout }.into()
+        self.server.clone().into()
     }
 
     /// The namespace in the flags; all if empty, which is also the default.

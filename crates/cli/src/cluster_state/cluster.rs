@@ -64,7 +64,7 @@ impl<'c> ClusterReader<'c> {
     pub(crate) async fn of(cluster: &'c ClusterOptions) -> Result<Self, ClusterStateError> {
         let local = ServerClock::local();
         let sent = local.now().wall;
-        let (connected, greeting) = greeted(&cluster.settings, cluster.timeout).await?;
+        let (connected, greeting) = greeted(&cluster.server.settings, cluster.server.timeout).await?;
         let clock = ServerClock::of(sent, local.now().wall, greeting.date);
         Ok(Self { cluster, connected, version: greeting.version, clock })
     }
@@ -75,7 +75,7 @@ impl<'c> ClusterReader<'c> {
         listing: ListRequest<'_>,
         add: &mut dyn FnMut(&[u8]) -> Result<(), String>,
     ) -> Result<(), RequestError> {
-        pages(&self.connected.streams, listing, self.cluster.timeout, add).await
+        pages(&self.connected.streams, listing, self.cluster.server.timeout, add).await
     }
 
     /// The state, as far as it can be read. Pods of all namespaces are read, whichever are selected, because the
@@ -118,15 +118,15 @@ impl<'c> ClusterReader<'c> {
         as_of: Option<Timestamp>,
         numeric: NumericOperators,
     ) -> ClusterState {
-        let fields = [self.cluster.fields.clone()];
-        let (selector, selected) = (self.cluster.selector.as_str(), SelectedPods::default());
+        let fields = [self.cluster.fields().to_owned()];
+        let (selector, selected) = (self.cluster.selector(), SelectedPods::default());
         let scope = ReadScope { namespace, selector, fields: &fields, affected: false, selected };
         self.read_scope(scope, as_of, numeric).await
     }
 
     /// Whether a namespace does not exist, if the user may know.
     pub(crate) async fn lacks_namespace(&self, name: &str) -> bool {
-        let (client, limit) = (&self.connected.client, self.cluster.timeout);
+        let (client, limit) = (&self.connected.client, self.cluster.server.timeout);
         matches!(paged_list::object(client, ("", "namespaces"), "", name, limit).await, Ok(None))
     }
 
@@ -230,7 +230,7 @@ impl<'c> ClusterReader<'c> {
             }
             return;
         }
-        let (client, limit) = (&self.connected.client, self.cluster.timeout);
+        let (client, limit) = (&self.connected.client, self.cluster.server.timeout);
         for name in missing {
             let lacking = |why: &dyn std::fmt::Display| {
                 ReadError::plain(format!("{why}; the pods of node {name} are not judged"))

@@ -178,7 +178,7 @@ impl<'r, 'c> RelatedReader<'r, 'c> {
         namespace: &str,
         name: &str,
     ) -> Result<Option<Vec<u8>>, RequestError> {
-        let (client, limit) = (&self.reader.connected.client, self.reader.cluster.timeout);
+        let (client, limit) = (&self.reader.connected.client, self.reader.cluster.server.timeout);
         let body = paged_list::object(client, (group, plural), namespace, name, limit).await?;
         Ok(body.map(|body| body.to_vec()))
     }

@@ -81,7 +81,7 @@ pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorArg
             note(plural, &why);
         }
     });
-    let (client, limit) = (&reader.connected.client, reader.cluster.timeout);
+    let (client, limit) = (&reader.connected.client, reader.cluster.server.timeout);
     let config_maps = CONFIG_MAPS.iter().map(async |(namespace, name)| {
         match paged_list::object(client, ("", "configmaps"), namespace, name, limit).await {
             Ok(Some(json)) => match serde_json::from_slice::<YamlNode>(&json) {
@@ -124,7 +124,7 @@ async fn permissions(
     options: &DoctorArgs,
     facts: &ClusterFacts,
 ) -> Option<PermissionFacts> {
-    let (client, limit) = (&reader.connected.client, reader.cluster.timeout);
+    let (client, limit) = (&reader.connected.client, reader.cluster.server.timeout);
     let namespace = &options.namespace;
     let (account, purpose, needs, subject) = if options.pre {
         ("you".to_owned(), "to install Taintward", installation_permissions(namespace), None)

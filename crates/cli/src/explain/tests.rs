@@ -112,7 +112,7 @@ fn set_taints(server: &ApiServer, node: &str, taints: &[(&str, Option<Timestamp>
 /// Outcome and deadline, as in `-o json`.
 async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
     let mut cluster = ClusterOptions::default();
-    cluster.timeout = Duration::from_secs(30).into();
+    cluster.server.timeout = Duration::from_secs(30).into();
     let reader = ClusterReader {
         cluster: &cluster,
         connected: connected(server),

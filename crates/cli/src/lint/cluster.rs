@@ -67,7 +67,7 @@ fn with(
     read: impl AsyncFnOnce(ClusterLint<'_>) -> CollectedObjects,
 ) -> Result<CollectedObjects, ClusterStateError> {
     Runtime::new()?.block_on(async {
-        let (connected, _) = greeted(&cluster.settings, cluster.timeout).await?;
+        let (connected, _) = greeted(&cluster.server.settings, cluster.server.timeout).await?;
         Ok(read(ClusterLint { cluster, connected: &connected }).await)
     })
 }
@@ -103,7 +103,7 @@ impl ClusterLint<'_> {
         let mut gathered = CollectedObjects { gaps, ..basket.into_gathered() };
         gathered.facts.daemons_known = daemons_read;
         let is_limited =
-            !self.cluster.namespace(self.connected).is_empty() || !self.cluster.selector.is_empty();
+            !self.cluster.namespace(self.connected).is_empty() || !self.cluster.selector().is_empty();
         if daemons_read && is_limited {
             self.all_daemons(&mut gathered).await;
         }
@@ -117,8 +117,8 @@ impl ClusterLint<'_> {
         put: &mut dyn FnMut(&YamlNode),
         gaps: &mut Vec<String>,
     ) -> bool {
-        let (namespace, selector) = (self.cluster.namespace(self.connected), self.cluster.selector.as_str());
-        let listing = ListRequest { group, plural, namespace, selector, fields: &self.cluster.fields };
+        let (namespace, selector) = (self.cluster.namespace(self.connected), self.cluster.selector());
+        let listing = ListRequest { group, plural, namespace, selector, fields: self.cluster.fields() };
         let read = self.each(listing, kind, put).await;
         if let Err(why) = &read {
             gaps.push(format!("{why}; {plural} are missing or incomplete"));
@@ -171,6 +171,6 @@ impl ClusterLint<'_> {
             put(&item.called(&version, kind));
             Ok(())
         };
-        pages(&self.connected.streams, listing, self.cluster.timeout, add).await
+        pages(&self.connected.streams, listing, self.cluster.server.timeout, add).await
     }
 }

@@ -44,8 +44,8 @@ pub(super) fn run(options: &PendingArgs) -> Result<(), PendingError> {
         let namespace = options.state.cluster.namespace(&reader.connected);
         let scope = WatchScope {
             namespace: namespace.to_owned(),
-            labels: options.state.cluster.selector.clone(),
-            fields: options.state.cluster.fields.clone(),
+            labels: options.state.cluster.selector().to_owned(),
+            fields: options.state.cluster.fields().to_owned(),
         };
         understood(&reader, &scope).await?;
         tokio::select! {
@@ -62,7 +62,7 @@ async fn understood(reader: &ClusterReader<'_>, scope: &WatchScope) -> Result<()
         return Ok(());
     }
     let listing = ListRequest { group: "", plural: "pods", namespace, selector: labels, fields };
-    match paged_list::one(&reader.connected.client, listing, reader.cluster.timeout).await {
+    match paged_list::one(&reader.connected.client, listing, reader.cluster.server.timeout).await {
         Err(rejection) if rejection.failure == ApiFailure::Rejected => {
             Err(PendingError::Rejected(rejection.message))
         }

@@ -158,7 +158,7 @@ fn split(arguments: &[String]) -> Result<(Vec<&str>, Vec<&str>), TaintUsageError
 
 /// KT-6. With `--all` or a selector, names are ignored, as by kubectl.
 fn targets(options: &TaintArgs, names: &[&str]) -> Result<NodeTargets, TaintUsageError> {
-    let selector = options.cluster.selector.as_str();
+    let selector = options.cluster.selector();
     match (options.all, selector.is_empty()) {
         (true, false) => Err(TaintUsageError::AllAndSelector),
         (true, true) => Ok(NodeTargets::Labelled(String::new())),

@@ -38,7 +38,7 @@ pub(crate) enum BackfillError {
 }
 
 pub(crate) fn run(options: &BackfillCommandArgs) -> Result<(), BackfillError> {
-    let (runtime, connected) = open(&options.cluster.settings)?;
+    let (runtime, connected) = open(&options.cluster.server.settings)?;
     let preview = runtime.block_on(BackfillPreview::read(&connected.streams, options))?;
     if !options.output.is_for_people() {
         return Ok(options.output.print(&preview)?);

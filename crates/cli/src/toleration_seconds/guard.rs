@@ -59,7 +59,7 @@ pub(crate) enum GuardError {
 
 pub(crate) fn run(options: &GuardCommandArgs) -> Result<(), GuardError> {
     let targets = options.targets()?;
-    let (runtime, connected) = open(&options.cluster.settings)?;
+    let (runtime, connected) = open(&options.cluster.server.settings)?;
     runtime.block_on(async {
         let report = GuardReport::read(&connected.streams, options, &targets, &BTreeMap::new()).await?;
         let names = existing(&report, targets)?;

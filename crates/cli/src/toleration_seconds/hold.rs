@@ -71,10 +71,10 @@ pub(crate) fn release(options: &ReleaseCommandArgs) -> Result<(), HoldError> {
 
 fn run(options: &HoldTargetArgs, action: Option<&HoldAction>) -> Result<(), HoldError> {
     let targets = options.targets(action)?;
-    let (runtime, connected) = open(&options.cluster.settings)?;
+    let (runtime, connected) = open(&options.cluster.server.settings)?;
     runtime.block_on(async {
         let names =
-            node_requests::names(&connected.streams, &targets, options.cluster.timeout).await?;
+            node_requests::names(&connected.streams, &targets, options.cluster.server.timeout).await?;
         if names.is_empty() {
             return Err(HoldError::NoNode);
         }
@@ -92,7 +92,7 @@ async fn status(
     names: &[String],
     options: &HoldTargetArgs,
 ) -> Result<String, HoldError> {
-    let limit = options.cluster.timeout;
+    let limit = options.cluster.server.timeout;
     let date = greet(&connected.client, limit.next()).await.ok().and_then(|server| server.date);
     let now = date.unwrap_or_else(|| Clock::system().now().wall);
     let status = HoldStatus::read(&connected.streams, names, now, limit).await?;
@@ -113,7 +113,7 @@ async fn change(
     action: &HoldAction,
     options: &HoldTargetArgs,
 ) -> Result<String, HoldError> {
-    let limit = options.cluster.timeout.only_each();
+    let limit = options.cluster.server.timeout.only_each();
     let nodes = NodeClient::new(connected.client.clone(), limit);
     let failures = node_requests::write(&nodes, names, action).await;
     if let Some(first) = failures.first() {

@@ -20,12 +20,12 @@ fn a_cluster_is_chosen_as_for_kubectl() {
     };
     for verb in ["plan", "pending", "explain pod/a", "lint", "doctor", "taint node n1 a-", "version"] {
         let settings = match typed(&format!("{verb} {flags}")).unwrap().unwrap() {
-            ProgramCommand::Plan(options) => options.state.cluster.settings,
-            ProgramCommand::Pending(options) => options.state.cluster.settings,
-            ProgramCommand::Explain(options) => options.state.cluster.settings,
-            ProgramCommand::Lint(options) => options.cluster().unwrap().settings.clone(),
+            ProgramCommand::Plan(options) => options.state.cluster.server.settings,
+            ProgramCommand::Pending(options) => options.state.cluster.server.settings,
+            ProgramCommand::Explain(options) => options.state.cluster.server.settings,
+            ProgramCommand::Lint(options) => options.cluster().unwrap().server.settings.clone(),
             ProgramCommand::Doctor(options) => options.server.settings,
-            ProgramCommand::Taint(options) => options.cluster.settings,
+            ProgramCommand::Taint(options) => options.cluster.server.settings,
             ProgramCommand::Version(options) => options.server.settings,
             other => panic!("{other:?}"),
         };

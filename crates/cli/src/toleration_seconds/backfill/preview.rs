@@ -49,7 +49,7 @@ impl BackfillPreview {
         options: &BackfillCommandArgs,
     ) -> Result<Self, ClusterReadError> {
         let mut preview = Self {
-            policies: policies(client, options.cluster.timeout).await?,
+            policies: policies(client, options.cluster.server.timeout).await?,
             replaced: options.backfill_from.clone(),
             rows: BTreeMap::new(),
         };
@@ -59,10 +59,10 @@ impl BackfillPreview {
             group: "",
             plural: "pods",
             namespace: cluster.named_namespace(),
-            selector: &cluster.selector,
-            fields: &cluster.fields,
+            selector: cluster.selector(),
+            fields: cluster.fields(),
         };
-        each(client, pods, cluster.timeout, |pod: DecodedPod, _| {
+        each(client, pods, cluster.server.timeout, |pod: DecodedPod, _| {
             pod.for_holds().iter().for_each(|pod| preview.add(pod));
         })
         .await?;
@@ -77,7 +77,8 @@ impl BackfillPreview {
     ) -> Result<(), ClusterReadError> {
         let namespaces = ListRequest::all("", "namespaces");
         let upstream = self.upstream();
-        each(client, namespaces, options.cluster.timeout, |NamespaceObject { name, facts, .. }, _| {
+        let limit = options.cluster.server.timeout;
+        each(client, namespaces, limit, |NamespaceObject { name, facts, .. }, _| {
             let policy = policy_for(&self.policies, &facts.labels);
             let decision = decide(&RequestedSeconds::default(), &facts.requested, policy, upstream);
             let policy =

@@ -90,14 +90,14 @@ impl GuardCommandArgs {
     /// How long requests may take: those of a command that waits for pods are limited each by itself.
     pub(crate) fn timeout(&self) -> RequestBudget {
         match self.action {
-            GuardAction::Status => self.cluster.timeout,
-            GuardAction::On | GuardAction::Off => self.cluster.timeout.only_each(),
+            GuardAction::Status => self.cluster.server.timeout,
+            GuardAction::On | GuardAction::Off => self.cluster.server.timeout.only_each(),
         }
     }
 
     /// The selected namespaces.
     pub(crate) fn targets(&self) -> Result<GuardTargets, InvalidGuardTargets> {
-        let selector = &self.cluster.selector;
+        let selector = self.cluster.selector();
         if self.all && (self.action != GuardAction::Off || !selector.is_empty()) {
             return Err(InvalidGuardTargets::All);
         }
@@ -107,7 +107,7 @@ impl GuardCommandArgs {
                 Ok(GuardTargets::Named(self.namespaces.iter().map(plain).collect()))
             }
             (false, false) => Err(InvalidGuardTargets::NamesAndSelector),
-            (true, false) => Ok(GuardTargets::Labelled(selector.clone())),
+            (true, false) => Ok(GuardTargets::Labelled(selector.to_owned())),
             (true, true) => match self.action {
                 GuardAction::Status => Ok(GuardTargets::Guarded),
                 GuardAction::Off if self.all => Ok(GuardTargets::Guarded),

@@ -131,7 +131,7 @@ impl HoldTargetArgs {
     /// The selected nodes; without an action, the first word is `status`.
     pub(crate) fn targets(&self, action: Option<&HoldAction>) -> Result<HoldTargets, InvalidTargets> {
         let nodes = &self.nodes[usize::from(action.is_none())..];
-        let (labels, fields) = (&self.cluster.selector, &self.cluster.fields);
+        let (labels, fields) = (self.cluster.selector(), self.cluster.fields());
         let is_selected = !labels.is_empty() || !fields.is_empty();
         if !nodes.is_empty() {
             let plain = |name: &String| name.strip_prefix("node/").unwrap_or(name).to_owned();
@@ -144,9 +144,9 @@ impl HoldTargetArgs {
             _ => {}
         }
         let zone = self.zone.as_ref().map(|zone| format!("{ZONE}={zone}"));
-        let labels: Vec<String> = zone.into_iter().chain(Some(labels.clone())).collect();
+        let labels: Vec<String> = zone.into_iter().chain(Some(labels.to_owned())).collect();
         let labels = labels.into_iter().filter(|labels| !labels.is_empty()).collect::<Vec<_>>().join(",");
-        Ok(HoldTargets::Selected { labels, fields: fields.clone() })
+        Ok(HoldTargets::Selected { labels, fields: fields.to_owned() })
     }
 }
 
