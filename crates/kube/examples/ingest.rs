@@ -17,7 +17,7 @@ use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject};
 const PODS: usize = 20_000;
 
 fn main() {
-    let protobuf: Vec<Vec<u8>> = (0..PODS).map(|number| pod(number).encode_to_vec()).collect();
+    let protobuf: Vec<Vec<u8>> = (0..PODS).map(|number| protobuf_pod(number).encode_to_vec()).collect();
     let json: Vec<Vec<u8>> = (0..PODS).map(json_pod).collect();
     for (name, bodies, decode) in [
         ("protobuf", &protobuf, DecodedPod::from_protobuf as fn(&[u8]) -> Decoded<DecodedPod>),
@@ -57,7 +57,7 @@ fn managed_fields() -> String {
         .to_string()
 }
 
-fn pod(number: usize) -> Pod {
+fn protobuf_pod(number: usize) -> Pod {
     let time = Some(Time { seconds: Some(1_795_251_600 + number as i64), nanos: Some(0) });
     let managed = |manager: &str| ManagedFieldsEntry {
         manager: some(manager),
@@ -91,7 +91,7 @@ fn pod(number: usize) -> Pod {
             containers: vec![container()],
             volumes: vec![Volume { name: some("kube-api-access-x"), ..Volume::default() }],
             node_name: Some(format!("node-{}", number % 700)),
-            tolerations: ["not-ready", "unreachable"].map(toleration).into(),
+            tolerations: ["not-ready", "unreachable"].map(protobuf_toleration).into(),
             priority: Some(0),
             ..PodSpec::default()
         }),
@@ -139,7 +139,7 @@ fn container() -> Container {
     }
 }
 
-fn toleration(condition: &str) -> Toleration {
+fn protobuf_toleration(condition: &str) -> Toleration {
     Toleration {
         key: Some(format!("node.kubernetes.io/{condition}")),
         operator: some("Exists"),

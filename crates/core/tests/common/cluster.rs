@@ -257,7 +257,7 @@ impl Cluster {
         self.send_node(id);
     }
 
-    pub fn taint(&mut self, id: u8, key: &str, effect: TaintEffect, stamped: bool) {
+    pub fn add_taint(&mut self, id: u8, key: &str, effect: TaintEffect, stamped: bool) {
         self.edit_node(id, |node, now| {
             if node.taints.iter().any(|held| &*held.taint.key == key && held.taint.effect == effect) {
                 return;

@@ -135,11 +135,11 @@ impl EvictionHarness {
         }
     }
 
-    pub fn taint(&mut self, node: &str, key: &str) {
-        self.taint_as(node, key, TaintEffect::NoExecute);
+    pub fn add_taint(&mut self, node: &str, key: &str) {
+        self.add_taint_as(node, key, TaintEffect::NoExecute);
     }
 
-    pub fn taint_as(&mut self, node: &str, key: &str, effect: TaintEffect) {
+    pub fn add_taint_as(&mut self, node: &str, key: &str, effect: TaintEffect) {
         let (now, stamped, version) = (self.now, self.stamped, self.bump());
         let Some(truth) = self.nodes.get_mut(node) else { return };
         if truth.taints.iter().any(|known| &*known.taint.key == key && known.taint.effect == effect) {

@@ -38,7 +38,7 @@ fn fates(storm: &mut Storm, fates: &[[u8; 2]]) {
 }
 
 fn taint_node(storm: &mut Storm, stamped: bool) -> i64 {
-    storm.cluster.taint(0, "k", TaintEffect::NoExecute, stamped);
+    storm.cluster.add_taint(0, "k", TaintEffect::NoExecute, stamped);
     storm.settle();
     storm.cluster.now
 }

@@ -138,7 +138,7 @@ fn a_dry_apply(play: &mut Play) {
 }
 
 fn taints_are_applied(play: &mut Play) {
-    let node = play.node("n", &json!({"taints": [{"key": "a", "effect": "NoExecute"}]}));
+    let node = play.create_node("n", &json!({"taints": [{"key": "a", "effect": "NoExecute"}]}));
     let path = format!("/api/v1/nodes/{node}");
     let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node},
         "spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}});
@@ -163,7 +163,7 @@ fn containers_are_applied(play: &mut Play) {
 }
 
 fn a_status_is_applied(play: &mut Play) {
-    play.pod("web", &json!({}));
+    play.create_pod("web", &json!({}));
     let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
         "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "R"}]}});
     let path = play.core("pods/web/status");

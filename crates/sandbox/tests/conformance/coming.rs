@@ -74,8 +74,8 @@ fn initial_events_from_a_version(play: &mut Play) {
 }
 
 fn initial_events_in_protobuf(play: &mut Play) {
-    play.pod("a", &json!({"nodeName": "n1"}));
-    play.pod("b", &json!({}));
+    play.create_pod("a", &json!({"nodeName": "n1"}));
+    play.create_pod("b", &json!({}));
     let path = play.core(&format!("pods?{INITIAL}&fieldSelector=spec.nodeName!%3D"));
     let mut watch = play.watch_as(&path, "application/vnd.kubernetes.protobuf");
     watch.reports(play, "ADDED", "a");
@@ -87,7 +87,7 @@ fn initial_events_in_protobuf(play: &mut Play) {
 }
 
 fn initial_events_in_a_table(play: &mut Play) {
-    play.pod("a", &json!({}));
+    play.create_pod("a", &json!({}));
     let form = "application/json;as=Table;v=v1;g=meta.k8s.io";
     let mut watch = play.watch_as(&play.core(&format!("pods?{INITIAL}")), form);
     assert_eq!(watch.next(play).object["rows"][0]["cells"][0], "a");

@@ -56,7 +56,7 @@ fn a_map_is_gone_immediately(play: &mut Play) {
 }
 
 fn a_node_is_gone_immediately(play: &mut Play) {
-    let node = play.node("n", &json!({}));
+    let node = play.create_node("n", &json!({}));
     play.delete(format!("/api/v1/nodes/{node}")).is(200).has("/status", "Success");
 }
 
@@ -76,7 +76,7 @@ fn for_this_uid(play: &mut Play) {
 }
 
 fn for_this_version(play: &mut Play) {
-    let web = play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    let web = play.create_pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     let path = play.core("pods/web");
     play.arranged(&path, MERGE, &json!({"metadata": {"labels": {"x": "y"}}}));
     let old = json!({"preconditions": {"resourceVersion": web["metadata"]["resourceVersion"]}});
@@ -90,7 +90,7 @@ fn for_this_version(play: &mut Play) {
 }
 
 fn a_bound_pod_without_grace(play: &mut Play) {
-    play.pod("web", &json!({"nodeName": "n1"}));
+    play.create_pod("web", &json!({"nodeName": "n1"}));
     play.delete(play.core("pods/web"))
         .is(200)
         .has("/kind", "Pod")
@@ -99,7 +99,7 @@ fn a_bound_pod_without_grace(play: &mut Play) {
 }
 
 fn a_bound_pod_terminates(play: &mut Play) {
-    play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    play.create_pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     let path = play.core("pods/web");
     let first = play.delete(&path).is(200).has("/metadata/deletionGracePeriodSeconds", 30);
     let version = first.version();
@@ -110,21 +110,21 @@ fn a_bound_pod_terminates(play: &mut Play) {
 }
 
 fn a_pod_that_is_nowhere_goes_immediately(play: &mut Play) {
-    play.pod("web", &json!({"terminationGracePeriodSeconds": 30}));
+    play.create_pod("web", &json!({"terminationGracePeriodSeconds": 30}));
     let path = play.core("pods/web");
     play.delete(&path).is(200).has("/kind", "Pod").has("/metadata/deletionGracePeriodSeconds", 0);
     play.get(&path).rejected(404, "NotFound");
 }
 
 fn a_finished_pod_goes_immediately(play: &mut Play) {
-    play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    play.create_pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     play.arranged(&play.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Succeeded"}}));
     play.delete(play.core("pods/web")).is(200);
     play.get(play.core("pods/web")).rejected(404, "NotFound");
 }
 
 fn grace_may_become_shorter(play: &mut Play) {
-    play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    play.create_pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     let path = play.core("pods/web");
     let seconds = "/metadata/deletionGracePeriodSeconds";
     play.delete_with(&path, &json!({"gracePeriodSeconds": 20})).is(200).has(seconds, 20);
@@ -135,20 +135,20 @@ fn grace_may_become_shorter(play: &mut Play) {
 }
 
 fn a_pod_of_zero_grace_by_query(play: &mut Play) {
-    play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    play.create_pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     play.delete(play.core("pods/web?gracePeriodSeconds=0")).is(200);
     play.get(play.core("pods/web")).rejected(404, "NotFound");
 }
 
 fn grace_that_is_none(play: &mut Play) {
-    play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    play.create_pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     play.delete(play.core("pods/web?gracePeriodSeconds=x")).is(400);
     play.delete_with(play.core("pods/web"), &json!({"gracePeriodSeconds": "5"})).is(400);
     play.delete_with(play.core("pods/web"), &json!({"gracePeriodSeconds": -1})).is(200);
 }
 
 fn a_terminating_pod_is_finished(play: &mut Play) {
-    let web = play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    let web = play.create_pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     let path = play.core("pods/web");
     play.delete(&path).is(200);
     let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": web["metadata"]["uid"]}});
@@ -225,7 +225,7 @@ fn a_dry_deletion(play: &mut Play) {
 }
 
 fn a_dry_deletion_of_a_bound_pod(play: &mut Play) {
-    play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    play.create_pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     play.delete(play.core("pods/web?dryRun=All")).is(200).some("/metadata/deletionTimestamp");
     play.get(play.core("pods/web")).is(200).lacks("/metadata/deletionTimestamp");
 }
@@ -246,7 +246,7 @@ fn a_collection_of_some(play: &mut Play) {
     play.get(play.core("configmaps")).is(200).lists(&["b", "c"]);
     play.delete(play.core("configmaps?fieldSelector=data%3Da")).is(400);
     for (name, node) in [("p", "n1"), ("q", "n2")] {
-        play.pod(name, &json!({"nodeName": node, "terminationGracePeriodSeconds": 30}));
+        play.create_pod(name, &json!({"nodeName": node, "terminationGracePeriodSeconds": 30}));
     }
     play.delete(play.core("pods?fieldSelector=spec.nodeName%3Dn1")).is(200);
     play.check(&["/items/*/metadata/deletionGracePeriodSeconds"], play.core("pods")).is(200);
@@ -274,7 +274,7 @@ fn a_collection_everywhere(play: &mut Play) {
 }
 
 fn what_terminates_may_still_change(play: &mut Play) {
-    play.pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    play.create_pod("web", &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     let path = play.core("pods/web");
     play.delete(&path).is(200);
     play.patch(&path, MERGE, &json!({"metadata": {"labels": {"x": "y"}}})).is(200);

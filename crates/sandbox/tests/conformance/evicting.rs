@@ -32,7 +32,7 @@ fn binding(name: &str, target: Value) -> Value {
 }
 
 fn a_binding(play: &mut Play) {
-    play.pod("web", &json!({}));
+    play.create_pod("web", &json!({}));
     let bound =
         play.post(play.core("pods/web/binding"), &binding("web", json!({"kind": "Node", "name": "n1"})));
     bound.is(201).has("/kind", "Status").has("/status", "Success");
@@ -41,7 +41,7 @@ fn a_binding(play: &mut Play) {
 }
 
 fn a_binding_of_a_bound_pod(play: &mut Play) {
-    play.pod("web", &json!({"nodeName": "n1"}));
+    play.create_pod("web", &json!({"nodeName": "n1"}));
     for node in ["n1", "n2"] {
         let again = binding("web", json!({"kind": "Node", "name": node}));
         play.post(play.core("pods/web/binding"), &again)
@@ -54,7 +54,7 @@ fn a_binding_of_a_bound_pod(play: &mut Play) {
 }
 
 fn a_binding_to_nowhere(play: &mut Play) {
-    play.pod("web", &json!({}));
+    play.create_pod("web", &json!({}));
     for target in [json!({"kind": "Node", "name": ""}), json!({"kind": "Pod", "name": "n1"})] {
         play.post(play.core("pods/web/binding"), &binding("web", target)).is(500);
     }
@@ -62,13 +62,13 @@ fn a_binding_to_nowhere(play: &mut Play) {
 }
 
 fn a_binding_by_another_name(play: &mut Play) {
-    play.pod("web", &json!({}));
+    play.create_pod("web", &json!({}));
     let other = binding("other", json!({"kind": "Node", "name": "n1"}));
     play.post(play.core("pods/web/binding"), &other).rejected(400, "BadRequest");
 }
 
 fn a_binding_for_a_uid(play: &mut Play) {
-    let web = play.pod("web", &json!({}));
+    let web = play.create_pod("web", &json!({}));
     let mut other = binding("web", json!({"kind": "Node", "name": "n1"}));
     other["metadata"]["uid"] = "0c2b1e9c-9a58-4b59-a7d4-0f5f2e4d6a01".into();
     play.post(play.core("pods/web/binding"), &other).rejected(409, "Conflict");
@@ -79,13 +79,13 @@ fn a_binding_for_a_uid(play: &mut Play) {
 }
 
 fn a_binding_by_the_collection(play: &mut Play) {
-    play.pod("web", &json!({}));
+    play.create_pod("web", &json!({}));
     play.post(play.core("bindings"), &binding("web", json!({"kind": "Node", "name": "n1"}))).is(201);
 }
 
 /// A pod that runs on a node and is ready.
 fn running(play: &mut Play, name: &str) {
-    play.pod(name, &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
+    play.create_pod(name, &json!({"nodeName": "n1", "terminationGracePeriodSeconds": 30}));
     let status = json!({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]});
     play.arranged(&play.core(&format!("pods/{name}/status")), MERGE, &json!({"status": status}));
 }
@@ -176,7 +176,7 @@ fn a_finished_pod_needs_no_budget(play: &mut Play) {
 }
 
 fn an_unscheduled_pod_needs_no_budget(play: &mut Play) {
-    play.pod("web", &json!({}));
+    play.create_pod("web", &json!({}));
     budget(play, "b", 0);
     play.post(play.core("pods/web/eviction"), &eviction("web")).is(201);
     play.get(play.core("pods/web")).rejected(404, "NotFound");

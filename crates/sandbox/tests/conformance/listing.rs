@@ -70,7 +70,7 @@ fn labels_that_select_badly(play: &mut Play) {
 
 fn fields_select_pods(play: &mut Play) {
     for (name, node) in [("a", "n1"), ("b", "n2"), ("c", "")] {
-        play.pod(name, &json!({"nodeName": node}));
+        play.create_pod(name, &json!({"nodeName": node}));
     }
     for (selector, names) in [
         ("spec.nodeName%3Dn1", &["a"][..]),
@@ -92,8 +92,8 @@ fn fields_select_pods(play: &mut Play) {
 
 fn fields_select_others(play: &mut Play) {
     let own = play.own.clone();
-    let one = play.node("a", &json!({}));
-    play.node("b", &json!({"unschedulable": true}));
+    let one = play.create_node("a", &json!({}));
+    play.create_node("b", &json!({"unschedulable": true}));
     let list = format!("/api/v1/nodes?labelSelector=case%3D{own}&fieldSelector=");
     play.check(&NAMES, format!("{list}spec.unschedulable%3Dfalse")).is(200).lists(&[&one]);
     play.check(&NAMES, format!("{list}metadata.name%3D{one}")).is(200).lists(&[&one]);

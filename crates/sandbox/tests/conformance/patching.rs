@@ -145,7 +145,7 @@ fn a_patch_for_a_uid(play: &mut Play) {
     let map = map(play);
     let patch = json!({"metadata": {"uid": "0c2b1e9c-9a58-4b59-a7d4-0f5f2e4d6a01"}});
     play.patch(&map, MERGE, &patch).rejected(422, "Invalid");
-    play.pod("web", &json!({}));
+    play.create_pod("web", &json!({}));
     play.patch(play.core("pods/web"), STRATEGIC, &patch).rejected(422, "Invalid");
     play.patch(play.core("pods/web/status"), STRATEGIC, &patch);
 }
@@ -200,7 +200,7 @@ fn a_dry_patch(play: &mut Play) {
 
 fn taints_strategically(play: &mut Play) {
     let taint = |key: &str| json!({"key": key, "effect": "NoExecute"});
-    let node = play.node("n", &json!({"taints": [taint("a"), taint("b")]}));
+    let node = play.create_node("n", &json!({"taints": [taint("a"), taint("b")]}));
     let path = format!("/api/v1/nodes/{node}?fieldManager=kubectl-taint&fieldValidation=Strict");
     let patched = play.patch(&path, STRATEGIC, &json!({"spec": {"taints": [taint("c")]}})).is(200);
     patched.has("/spec/taints", json!([taint("c")]));
@@ -211,7 +211,7 @@ fn taints_strategically(play: &mut Play) {
 
 fn tolerations_strategically(play: &mut Play) {
     let old = json!([{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}]);
-    let web = play.pod("web", &json!({"tolerations": old}));
+    let web = play.create_pod("web", &json!({"tolerations": old}));
     let mut all = web["spec"]["tolerations"].as_array().unwrap().clone();
     all.push(json!({"key": "b", "operator": "Exists"}));
     let patch = json!({"spec": {"tolerations": all}});
@@ -222,7 +222,7 @@ fn tolerations_strategically(play: &mut Play) {
 
 fn containers_strategically(play: &mut Play) {
     let two = json!([{"name": "a", "image": "i"}, {"name": "b", "image": "j"}]);
-    play.pod("web", &json!({"containers": two}));
+    play.create_pod("web", &json!({"containers": two}));
     let path = play.core("pods/web");
     let by_name = |image: &str| json!({"spec": {"containers": [{"name": "b", "image": image}]}});
     let patched = play.patch(&path, STRATEGIC, &by_name("k")).is(200);
@@ -267,7 +267,7 @@ fn strategic_directives(play: &mut Play) {
 }
 
 fn conditions_strategically(play: &mut Play) {
-    let node = play.node("n", &json!({}));
+    let node = play.create_node("n", &json!({}));
     let path = format!("/api/v1/nodes/{node}/status");
     let condition = |kind: &str, status: &str| json!({"type": kind, "status": status, "reason": "R"});
     let patch = |conditions: Value| json!({"status": {"conditions": conditions}});
@@ -287,7 +287,7 @@ fn strategic_that_is_none(play: &mut Play) {
 }
 
 fn a_status_patch_leaves_the_spec_alone(play: &mut Play) {
-    play.pod("web", &json!({"nodeName": "n1"}));
+    play.create_pod("web", &json!({"nodeName": "n1"}));
     let patch = json!({"spec": {"nodeName": "n2"}, "status": {"phase": "Running"}});
     let patched = play.patch(play.core("pods/web/status"), MERGE, &patch).is(200);
     patched.has("/spec/nodeName", "n1").has("/status/phase", "Running");
@@ -296,7 +296,7 @@ fn a_status_patch_leaves_the_spec_alone(play: &mut Play) {
 }
 
 fn a_pod_is_marked(play: &mut Play) {
-    let web = play.pod("web", &json!({"nodeName": "n1"}));
+    let web = play.create_pod("web", &json!({"nodeName": "n1"}));
     let condition = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
         "message": "Taint manager: deleting due to NoExecute taint", "lastTransitionTime": "2001-01-01T00:00:00Z"});
     let patch = json!({"metadata": {"uid": web["metadata"]["uid"]}, "status": {"conditions": [condition]}});

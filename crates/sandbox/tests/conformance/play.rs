@@ -117,7 +117,7 @@ impl Play {
 
     /// Creates a node of this case's own, as arrangement. Returns its full name.
     #[track_caller]
-    pub(crate) fn node(&mut self, name: &str, spec: &Value) -> String {
+    pub(crate) fn create_node(&mut self, name: &str, spec: &Value) -> String {
         let (own, name) = (self.own.clone(), self.named(name));
         self.given(
             "/api/v1/nodes",
@@ -128,7 +128,7 @@ impl Play {
 
     /// Creates a pod in this case's namespace, as arrangement.
     #[track_caller]
-    pub(crate) fn pod(&mut self, name: &str, spec: &Value) -> Value {
+    pub(crate) fn create_pod(&mut self, name: &str, spec: &Value) -> Value {
         let path = self.core("pods");
         self.given(&path, &pod_with(name, spec))
     }

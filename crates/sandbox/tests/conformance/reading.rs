@@ -98,7 +98,7 @@ fn forms_that_are_written(play: &mut Play) {
 }
 
 fn a_table_of_one(play: &mut Play) {
-    let node = play.node("n", &json!({"taints": [{"key": "k", "effect": "NoExecute"}]}));
+    let node = play.create_node("n", &json!({"taints": [{"key": "k", "effect": "NoExecute"}]}));
     let table = play.get_as(format!("/api/v1/nodes/{node}"), TABLE).is(200);
     table
         .has("/kind", "Table")
@@ -107,8 +107,8 @@ fn a_table_of_one(play: &mut Play) {
 }
 
 fn a_table_of_pods(play: &mut Play) {
-    play.pod("a", &json!({"nodeName": "n1"}));
-    play.pod("b", &json!({}));
+    play.create_pod("a", &json!({"nodeName": "n1"}));
+    play.create_pod("b", &json!({}));
     let ready = json!({"status": {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}],
         "conditions": [{"type": "Ready", "status": "True"}],
         "containerStatuses": [{"name": "main", "ready": true, "restartCount": 3, "image": "i", "imageID": "",
@@ -119,26 +119,26 @@ fn a_table_of_pods(play: &mut Play) {
 }
 
 fn a_table_of_nodes(play: &mut Play) {
-    play.node("a", &json!({}));
-    play.node("b", &json!({"unschedulable": true}));
+    play.create_node("a", &json!({}));
+    play.create_node("b", &json!({"unschedulable": true}));
     let list = format!("/api/v1/nodes?labelSelector=case%3D{}", play.own);
     let table = play.get_as(list, TABLE).is(200);
     table.has("/rows/0/cells/1", "Unknown").has("/rows/1/cells/1", "Unknown,SchedulingDisabled");
 }
 
 fn a_table_with_whole_objects(play: &mut Play) {
-    play.pod("a", &json!({}));
+    play.create_pod("a", &json!({}));
     let table = play.get_as(play.core("pods?includeObject=Object"), TABLE).is(200);
     table.has("/rows/0/object/kind", "Pod").some("/rows/0/object/spec/containers");
 }
 
 fn a_table_without_objects(play: &mut Play) {
-    play.pod("a", &json!({}));
+    play.create_pod("a", &json!({}));
     play.get_as(play.core("pods?includeObject=None"), TABLE).is(200).has("/rows/0/object", json!(null));
 }
 
 fn a_table_with_invalid_parameters(play: &mut Play) {
-    play.pod("a", &json!({}));
+    play.create_pod("a", &json!({}));
     play.get_as(play.core("pods?includeObject=Nonsense"), TABLE).is(400);
 }
 
@@ -166,14 +166,14 @@ fn a_refusal_is_a_status(play: &mut Play) {
 }
 
 fn only_metadata(play: &mut Play) {
-    play.pod("a", &json!({}));
+    play.create_pod("a", &json!({}));
     let form = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
     let read = play.get_as(play.core("pods/a"), form).is(200);
     read.has("/kind", "PartialObjectMetadata").has("/metadata/labels/app", "a").lacks("/spec");
 }
 
 fn a_list_of_only_metadata(play: &mut Play) {
-    play.pod("a", &json!({}));
+    play.create_pod("a", &json!({}));
     let form = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
     let read = play.get_as(play.core("pods"), form).is(200);
     read.has("/kind", "PartialObjectMetadataList").lacks("/items/0/spec").some("/items/0/metadata/uid");
@@ -190,14 +190,14 @@ fn in_protobuf(play: &mut Play, path: &str, kind: &str) {
 fn a_node_in_protobuf(play: &mut Play) {
     let taints =
         json!([{"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": "2001-01-01T00:00:00Z"}]);
-    let node = play.node("n", &json!({"taints": taints}));
+    let node = play.create_node("n", &json!({"taints": taints}));
     in_protobuf(play, &format!("/api/v1/nodes/{node}"), "Node");
 }
 
 fn a_pod_in_protobuf(play: &mut Play) {
     let tolerations =
         json!([{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": -1}]);
-    play.pod("a", &json!({"nodeName": "n1", "tolerations": tolerations}));
+    play.create_pod("a", &json!({"nodeName": "n1", "tolerations": tolerations}));
     in_protobuf(play, &play.core("pods/a"), "Pod");
 }
 
@@ -221,8 +221,8 @@ fn an_event_in_protobuf(play: &mut Play) {
 
 fn a_list_in_protobuf(play: &mut Play) {
     in_protobuf(play, &play.core("pods"), "PodList");
-    play.pod("a", &json!({}));
-    play.pod("b", &json!({"nodeName": "n1"}));
+    play.create_pod("a", &json!({}));
+    play.create_pod("b", &json!({"nodeName": "n1"}));
     in_protobuf(play, &play.core("pods?limit=1"), "PodList");
 }
 
@@ -248,14 +248,14 @@ fn a_version_of_the_future(play: &mut Play) {
 }
 
 fn a_subresource_is_the_whole_object(play: &mut Play) {
-    play.pod("a", &json!({}));
+    play.create_pod("a", &json!({}));
     play.get(play.core("pods/a/status")).is(200).has("/kind", "Pod").some("/spec/containers");
-    let node = play.node("n", &json!({}));
+    let node = play.create_node("n", &json!({}));
     play.get(format!("/api/v1/nodes/{node}/status")).is(200).has("/kind", "Node");
 }
 
 fn the_log_of_a_pod_that_has_not_begun(play: &mut Play) {
-    play.pod("a", &json!({}));
+    play.create_pod("a", &json!({}));
     for query in ["", "?container=main", "?follow=true", "?previous=true&tailLines=3"] {
         assert_eq!(play.get(play.core(&format!("pods/a/log{query}"))).is(204).body, "");
     }
@@ -264,7 +264,10 @@ fn the_log_of_a_pod_that_has_not_begun(play: &mut Play) {
 
 fn a_log_of_what_is_not_there(play: &mut Play) {
     let containers = json!([{"name": "x", "image": "i"}, {"name": "y", "image": "i"}]);
-    play.pod("a", &json!({"containers": containers, "initContainers": [{"name": "before", "image": "i"}]}));
+    play.create_pod(
+        "a",
+        &json!({"containers": containers, "initContainers": [{"name": "before", "image": "i"}]}),
+    );
     play.get(play.core("pods/none/log")).rejected(404, "NotFound");
     play.get(play.core("pods/a/log")).rejected(400, "BadRequest").contains("choose one of: [before x y]");
     play.get(play.core("pods/a/log?container=z"))

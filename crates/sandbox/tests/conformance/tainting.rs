@@ -60,7 +60,7 @@ fn val_8_unique_by_key_and_effect(play: &mut Play) {
 }
 
 fn val_8_on_update_too(play: &mut Play) {
-    let node = play.node("n", &json!({}));
+    let node = play.create_node("n", &json!({}));
     let path = format!("/api/v1/nodes/{node}");
     let taints = json!({"spec": {"taints": [{"key": "a b", "effect": "Evict"}]}});
     play.patch(&path, MERGE, &taints).rejected(422, "Invalid").some("/details/causes/1");
@@ -70,7 +70,7 @@ fn val_8_on_update_too(play: &mut Play) {
 }
 
 fn val_9_taints_come_and_go(play: &mut Play) {
-    let node = play.node("n", &json!({"taints": [{"key": "a", "value": "1", "effect": "NoExecute"}]}));
+    let node = play.create_node("n", &json!({"taints": [{"key": "a", "value": "1", "effect": "NoExecute"}]}));
     let path = format!("/api/v1/nodes/{node}");
     let add = json!([{"op": "add", "path": "/spec/taints/-", "value": {"key": "b", "effect": "NoSchedule"}}]);
     play.patch(&path, JSON_PATCH, &add).is(200).some("/spec/taints/1");
@@ -94,7 +94,7 @@ fn val_9_time_added_may_change(play: &mut Play) {
 }
 
 fn val_10_the_list_is_one(play: &mut Play) {
-    let node = play.node("n", &json!({"taints": [{"key": "a", "effect": "NoExecute"}]}));
+    let node = play.create_node("n", &json!({"taints": [{"key": "a", "effect": "NoExecute"}]}));
     let path = format!("/api/v1/nodes/{node}");
     let patch = json!({"spec": {"taints": [{"key": "b", "effect": "NoExecute"}]}});
     let replaced = play.patch(path, STRATEGIC, &patch).is(200);
@@ -102,7 +102,7 @@ fn val_10_the_list_is_one(play: &mut Play) {
 }
 
 fn by_the_status(play: &mut Play) {
-    let node = play.node("n", &json!({}));
+    let node = play.create_node("n", &json!({}));
     let patch = json!({"spec": {"taints": [{"key": "b", "effect": "NoExecute"}]}});
     play.patch(format!("/api/v1/nodes/{node}/status"), STRATEGIC, &patch).is(200).lacks("/spec/taints");
 }

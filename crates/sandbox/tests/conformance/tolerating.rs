@@ -104,7 +104,7 @@ fn val_5_twice_is_allowed(play: &mut Play) {
 
 fn bearing(play: &mut Play) -> Vec<Value> {
     let one = json!({"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60});
-    let web = play.pod("web", &json!({"nodeName": "n1", "tolerations": [one]}));
+    let web = play.create_pod("web", &json!({"nodeName": "n1", "tolerations": [one]}));
     web["spec"]["tolerations"].as_array().unwrap().clone()
 }
 

@@ -65,7 +65,7 @@ fn an_update_without_version(play: &mut Play) {
     let leases = play.group("coordination.k8s.io/v1", "leases");
     play.given(&leases, &json!({"metadata": {"name": "l"}}));
     play.put(format!("{leases}/l"), &json!({"metadata": {"name": "l"}})).rejected(422, "Invalid");
-    let node = play.node("n", &json!({}));
+    let node = play.create_node("n", &json!({}));
     play.put(format!("/api/v1/nodes/{node}"), &json!({"metadata": {"name": node}})).is(200);
 }
 
@@ -109,7 +109,7 @@ fn a_dry_update(play: &mut Play) {
 }
 
 fn a_pods_spec_stays(play: &mut Play) {
-    let mut web = play.pod("web", &json!({"nodeName": "n1"}));
+    let mut web = play.create_pod("web", &json!({"nodeName": "n1"}));
     web["spec"]["nodeName"] = "n2".into();
     play.put(play.core("pods/web"), &web)
         .rejected(422, "Invalid")
@@ -117,7 +117,7 @@ fn a_pods_spec_stays(play: &mut Play) {
 }
 
 fn a_pods_image_may_change(play: &mut Play) {
-    let mut web = play.pod("web", &json!({"nodeName": "n1"}));
+    let mut web = play.create_pod("web", &json!({"nodeName": "n1"}));
     web["spec"]["containers"][0]["image"] = "registry.invalid/other".into();
     web["spec"]["terminationGracePeriodSeconds"] = 5.into();
     play.put(play.core("pods/web"), &web).rejected(422, "Invalid");
@@ -142,7 +142,7 @@ fn a_deployments_selector_stays(play: &mut Play) {
 }
 
 fn a_status_leaves_the_spec_alone(play: &mut Play) {
-    let mut web = play.pod("web", &json!({"nodeName": "n1"}));
+    let mut web = play.create_pod("web", &json!({"nodeName": "n1"}));
     web["spec"]["nodeName"] = "n2".into();
     web["status"]["phase"] = "Running".into();
     let updated = play.put(play.core("pods/web/status"), &web).is(200);
@@ -150,7 +150,7 @@ fn a_status_leaves_the_spec_alone(play: &mut Play) {
 }
 
 fn a_spec_leaves_the_status_alone(play: &mut Play) {
-    let mut web = play.pod("web", &json!({"nodeName": "n1"}));
+    let mut web = play.create_pod("web", &json!({"nodeName": "n1"}));
     web["metadata"]["labels"]["x"] = "y".into();
     web["status"]["phase"] = "Running".into();
     let updated = play.put(play.core("pods/web"), &web).is(200);
@@ -158,7 +158,7 @@ fn a_spec_leaves_the_status_alone(play: &mut Play) {
 }
 
 fn a_nodes_status(play: &mut Play) {
-    let node = play.node("n", &json!({"podCIDR": "10.1.0.0/24"}));
+    let node = play.create_node("n", &json!({"podCIDR": "10.1.0.0/24"}));
     let path = format!("/api/v1/nodes/{node}");
     let ready = json!([{"type": "Ready", "status": "True", "lastHeartbeatTime": "2001-01-01T00:00:00Z"}]);
     let status = json!({"metadata": {"name": node}, "spec": {"unschedulable": true},
@@ -174,14 +174,14 @@ fn a_nodes_status(play: &mut Play) {
 }
 
 fn a_status_of_an_old_version(play: &mut Play) {
-    let mut web = play.pod("web", &json!({}));
+    let mut web = play.create_pod("web", &json!({}));
     play.arranged(&play.core("pods/web"), MERGE, &json!({"metadata": {"labels": {"x": "y"}}}));
     web["status"]["phase"] = "Running".into();
     play.put(play.core("pods/web/status"), &web).rejected(409, "Conflict");
 }
 
 fn metadata_by_the_status(play: &mut Play) {
-    let mut web = play.pod("web", &json!({}));
+    let mut web = play.create_pod("web", &json!({}));
     web["metadata"]["labels"]["x"] = "y".into();
     web["metadata"]["annotations"] = json!({"a": "b"});
     web["metadata"]["finalizers"] = json!(["example.com/hold"]);

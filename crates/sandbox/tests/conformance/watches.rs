@@ -79,7 +79,7 @@ fn from_now(play: &mut Play) {
 
 fn the_whole_life_of_a_pod(play: &mut Play) {
     let version = play.get(play.core("pods")).is(200).version();
-    play.pod("web", &json!({"terminationGracePeriodSeconds": 30}));
+    play.create_pod("web", &json!({"terminationGracePeriodSeconds": 30}));
     let path = play.core(&format!("pods?watch=true&resourceVersion={version}&timeoutSeconds=20"));
     let mut watch = play.watch(&path);
     watch.reports(play, "ADDED", "web");
@@ -116,7 +116,7 @@ fn into_the_field_and_out(play: &mut Play) {
     let version = play.get(play.core("pods")).is(200).version();
     let path = "pods?watch=true&fieldSelector=spec.nodeName%3Dn1,status.phase!%3DFailed&timeoutSeconds=20";
     let mut watch = play.watch(&play.core(&format!("{path}&resourceVersion={version}")));
-    play.pod("web", &json!({}));
+    play.create_pod("web", &json!({}));
     let binding = json!({"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "n1"}});
     play.given(&play.core("pods/web/binding"), &binding);
     watch.reports(play, "ADDED", "web");
@@ -138,11 +138,11 @@ fn a_table(play: &mut Play) {
     let version = play.get(play.core("pods")).is(200).version();
     let path = play.core(&format!("pods?watch=true&resourceVersion={version}&timeoutSeconds=20"));
     let mut watch = play.watch_as(&path, TABLE);
-    play.pod("a", &json!({}));
+    play.create_pod("a", &json!({}));
     let first = watch.next(play);
     assert_eq!((first.kind.as_str(), &first.object["kind"]), ("ADDED", &json!("Table")));
     assert!(first.object["columnDefinitions"].is_array(), "the first names its columns");
-    play.pod("b", &json!({}));
+    play.create_pod("b", &json!({}));
     let second = watch.next(play);
     assert_eq!(second.object["rows"][0]["cells"][0], "b");
     remove(play, "pods/b");
@@ -150,7 +150,7 @@ fn a_table(play: &mut Play) {
 }
 
 fn a_table_with_whole_objects(play: &mut Play) {
-    play.pod("a", &json!({}));
+    play.create_pod("a", &json!({}));
     let path = play.core("pods?watch=true&includeObject=Object&timeoutSeconds=20");
     let mut watch = play.watch_as(&path, TABLE);
     assert_eq!(watch.next(play).object["rows"][0]["object"]["kind"], "Pod");
@@ -167,7 +167,7 @@ fn only_metadata(play: &mut Play) {
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf;stream=watch,application/json;stream=watch";
 
 fn frames_of_protobuf(play: &mut Play) {
-    play.pod("a", &json!({"nodeName": "n1"}));
+    play.create_pod("a", &json!({"nodeName": "n1"}));
     let mut watch = play.watch_as(&play.core("pods?watch=true&timeoutSeconds=20"), PROTOBUF);
     watch.reports(play, "ADDED", "a");
     remove(play, "pods/a");
@@ -179,7 +179,7 @@ fn frames_of_protobuf(play: &mut Play) {
 }
 
 fn frames_end_with_the_watch(play: &mut Play) {
-    play.node("n", &json!({"taints": [{"key": "k", "effect": "NoExecute"}]}));
+    play.create_node("n", &json!({"taints": [{"key": "k", "effect": "NoExecute"}]}));
     let path = format!("/api/v1/nodes?watch=true&labelSelector=case%3D{}&timeoutSeconds=1", play.own);
     let plain = "application/vnd.kubernetes.protobuf,application/json";
     let ended = play.get_as(path, plain).is(200);
@@ -190,7 +190,7 @@ fn frames_end_with_the_watch(play: &mut Play) {
 fn nodes(play: &mut Play) {
     let version = play.check(&["/kind"], "/api/v1/nodes?limit=1").is(200).version();
     let select = format!("watch=true&labelSelector=case%3D{}&timeoutSeconds=20", play.own);
-    let node = play.node("n", &json!({}));
+    let node = play.create_node("n", &json!({}));
     let mut watch = play.watch(&format!("/api/v1/nodes?{select}&resourceVersion={version}"));
     watch.reports(play, "ADDED", &node);
     let taints = json!({"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}});

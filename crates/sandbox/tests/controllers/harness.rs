@@ -239,12 +239,12 @@ impl SandboxHarness {
     }
 
     /// Creates a pod.
-    pub(crate) fn pod(&self, name: &str, node: &str, tolerations: &[Value]) -> Subject {
-        self.pod_with(name, node, tolerations, |_| {})
+    pub(crate) fn create_pod(&self, name: &str, node: &str, tolerations: &[Value]) -> Subject {
+        self.create_pod_with(name, node, tolerations, |_| {})
     }
 
     /// Creates a pod with further fields.
-    pub(crate) fn pod_with(
+    pub(crate) fn create_pod_with(
         &self,
         name: &str,
         node: &str,
@@ -285,7 +285,7 @@ impl SandboxHarness {
     }
 
     /// Replaces a node's taints, as `kubectl taint` does. Returns when.
-    pub(crate) fn taint(&self, node: &str, taints: &[Value]) -> Timestamp {
+    pub(crate) fn set_taints(&self, node: &str, taints: &[Value]) -> Timestamp {
         let on = ResourcePath::object(nodes(), "", node);
         self.server().change(&on, HAND, |node| node["spec"]["taints"] = taints.into()).unwrap();
         self.now()

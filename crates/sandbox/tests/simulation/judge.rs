@@ -97,13 +97,13 @@ impl Judge {
 
     pub(crate) fn receive(&mut self, commit: &Commit) {
         match commit.kind {
-            Kind::Node => self.node(commit),
-            Kind::Pod => self.pod(commit),
+            Kind::Node => self.observe_node(commit),
+            Kind::Pod => self.observe_pod(commit),
             Kind::Lease | Kind::Other => {}
         }
     }
 
-    fn node(&mut self, commit: &Commit) {
+    fn observe_node(&mut self, commit: &Commit) {
         let name = text(&commit.object["metadata"], "name").to_owned();
         let here: Vec<String> =
             self.pods.iter().filter(|(_, pod)| pod.node == name).map(|(uid, _)| uid.clone()).collect();
@@ -140,7 +140,7 @@ impl Judge {
         message.map_or(came, |message| (message + RESOLUTION).clamp(earliest, came))
     }
 
-    fn pod(&mut self, commit: &Commit) {
+    fn observe_pod(&mut self, commit: &Commit) {
         let (metadata, spec) = (&commit.object["metadata"], &commit.object["spec"]);
         let uid = text(metadata, "uid").to_owned();
         self.note(&uid, commit.at);

@@ -31,7 +31,7 @@ impl Play {
         }
         match self.below(18) {
             0..=6 => self.new_pod(),
-            7..=10 => self.taint(),
+            7..=10 => self.add_taint(),
             11..=12 => self.untaint(),
             13 => self.tolerate(),
             14 => self.recreate(),
@@ -100,7 +100,7 @@ impl Play {
         }
     }
 
-    fn taint(&mut self) {
+    fn add_taint(&mut self) {
         let key = self.key();
         let value = ["", "v", "w"][self.below(3) as usize];
         let effect = ["NoExecute", "NoExecute", "NoExecute", "NoSchedule"][self.below(4) as usize];

@@ -98,7 +98,7 @@ impl Ward {
         }
         match commit.kind {
             Kind::Lease => self.lease(commit),
-            Kind::Node => self.node(commit),
+            Kind::Node => self.observe_node(commit),
             Kind::Pod | Kind::Other => {}
         }
     }
@@ -114,7 +114,7 @@ impl Ward {
         }
     }
 
-    fn node(&mut self, commit: &Commit) {
+    fn observe_node(&mut self, commit: &Commit) {
         let name = commit.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let before = self.patients.get(&name).cloned().filter(|before| before.is_same(&commit.object));
         if commit.gone {

@@ -51,8 +51,8 @@ fn te_34_a_cancelled_countdown_names_its_reason_and_the_taint_that_would_have_ev
     for (reported, change) in changes {
         let mut harness = one_node();
         harness.add_pod("p", "n1", &[toleration("k", Some(60)), toleration("l", Some(90))]);
-        harness.taint("n1", "k");
-        harness.taint("n1", "l");
+        harness.add_taint("n1", "k");
+        harness.add_taint("n1", "l");
         harness.pass(seconds(30.0));
         assert!(cancelled(&harness).is_empty());
         change(&mut harness);
@@ -68,7 +68,7 @@ fn a_pod_that_was_evicted_or_was_never_counting_cancels_nothing() {
     harness.add_pod("due", "n1", &[toleration("k", Some(60))]);
     harness.add_pod("now", "n1", &[]);
     harness.add_pod("lasting", "n1", &[toleration("k", None)]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(100.0));
     assert_eq!(harness.left(), ["now", "due"]);
     harness.remove_pod("lasting");
@@ -98,21 +98,21 @@ fn a_change_of_taints_that_evicts_pods_is_one_notice_with_their_numbers() {
     harness.add_pod("soon", "n1", &[toleration("k", Some(60)), toleration("l", None)]);
     harness.add_pod("later", "n1", &[toleration("k", Some(300)), toleration("l", None)]);
     harness.add_pod("never", "n1", &[toleration("k", None), toleration("l", None), toleration("m", None)]);
-    harness.taint_as("n1", "s", TaintEffect::NoSchedule);
+    harness.add_taint_as("n1", "s", TaintEffect::NoSchedule);
     assert_eq!(impacts(&harness), [""; 0], "no pod is evicted");
     let (first, last) = (harness.now + seconds(60.0), harness.now + seconds(300.0));
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let mut expected = vec![format!("k:NoExecute [1, 2, 0, 1] {:?}", Some((first, last)))];
     assert_eq!(impacts(&harness), expected);
     harness.pass(seconds(10.0));
     assert_eq!(harness.left(), ["now"]);
     // A new pod, another effect, and the time that a client adds to a taint change nothing.
     harness.add_pod("new", "n1", &[toleration("k", Some(600)), toleration("l", None)]);
-    harness.taint_as("n1", "t", TaintEffect::NoSchedule);
+    harness.add_taint_as("n1", "t", TaintEffect::NoSchedule);
     harness.nodes.get_mut("n1").expect("the node").taints[1].taint.time_added = None;
-    harness.taint_as("n1", "u", TaintEffect::NoSchedule);
+    harness.add_taint_as("n1", "u", TaintEffect::NoSchedule);
     assert_eq!(impacts(&harness), expected);
-    harness.taint("n1", "l");
+    harness.add_taint("n1", "l");
     let last = harness.now + seconds(600.0);
     expected.push(format!("k:NoExecute,l:NoExecute [0, 3, 0, 1] {:?}", Some((first, last))));
     harness.untaint("n1", "k");

@@ -18,7 +18,7 @@ fn te_17_an_untolerated_taint_evicts_immediately_and_a_tolerated_one_never() {
     harness.pass(seconds(60.0));
     assert!(harness.left().is_empty());
     let at = harness.now;
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     assert_eq!(harness.deleted, [("goes".to_string(), at)]);
     harness.pass(seconds(100_000.0));
     assert_eq!(harness.left(), ["goes"]);
@@ -28,9 +28,9 @@ fn te_17_an_untolerated_taint_evicts_immediately_and_a_tolerated_one_never() {
 fn te_22_other_effects_evict_no_pod() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[]);
-    harness.taint_as("n1", "a", TaintEffect::NoSchedule);
-    harness.taint_as("n1", "b", TaintEffect::PreferNoSchedule);
-    harness.taint_as("n1", "c", TaintEffect::new("NoExecuteAtAll"));
+    harness.add_taint_as("n1", "a", TaintEffect::NoSchedule);
+    harness.add_taint_as("n1", "b", TaintEffect::PreferNoSchedule);
+    harness.add_taint_as("n1", "c", TaintEffect::new("NoExecuteAtAll"));
     harness.pass(seconds(1000.0));
     assert!(harness.left().is_empty() && harness.effects.is_empty());
 }
@@ -39,7 +39,7 @@ fn te_22_other_effects_evict_no_pod() {
 fn te_25_a_countdown_ends_exactly_on_time() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let due = harness.now + seconds(60.0);
     harness.pass(seconds(59.999));
     assert!(harness.left().is_empty());
@@ -51,14 +51,14 @@ fn te_25_a_countdown_ends_exactly_on_time() {
 fn te_13_a_taint_removed_in_time_cancels_the_countdown_with_a_notice() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(59.0));
     harness.untaint("n1", "k");
     harness.pass(seconds(1000.0));
     assert!(harness.left().is_empty());
     assert_eq!(cancelled(&harness), ["p: TaintRemoved k"]);
     // A new taint starts a full new period.
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let due = harness.now + seconds(60.0);
     harness.pass(seconds(100.0));
     assert_eq!(harness.deleted_at("p"), Some(due));
@@ -70,7 +70,7 @@ fn d2_the_deadline_follows_the_facts() {
     for name in ["longer", "shorter", "zero", "forever", "second"] {
         harness.add_pod(name, "n1", &[toleration("k", Some(100)), toleration("l", Some(5))]);
     }
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let start = harness.now;
     harness.pass(seconds(10.0));
     let set = |seconds: Option<i64>| {
@@ -97,12 +97,12 @@ fn d2_a_second_shorter_taint_brings_it_forward_and_its_removal_puts_it_back() {
     }
     harness.add_node("n2");
     harness.add_pod("c", "n2", &[toleration("k", Some(100)), toleration("l", Some(20))]);
-    harness.taint("n1", "k");
-    harness.taint("n2", "k");
+    harness.add_taint("n1", "k");
+    harness.add_taint("n2", "k");
     let start = harness.now;
     harness.pass(seconds(10.0));
-    harness.taint("n1", "l");
-    harness.taint("n2", "l");
+    harness.add_taint("n1", "l");
+    harness.add_taint("n2", "l");
     harness.pass(seconds(10.0));
     harness.untaint("n2", "l");
     harness.pass(seconds(500.0));
@@ -117,7 +117,7 @@ fn d1_a_restart_moves_no_deadline_earlier_and_hardly_later() {
         harness.stamped = stamped;
         harness.add_pod("p", "n1", &[toleration("k", Some(300))]);
         harness.pass(seconds(7.3));
-        harness.taint("n1", "k");
+        harness.add_taint("n1", "k");
         let due = harness.now + seconds(300.0);
         for _ in 0..5 {
             harness.pass(seconds(55.5));
@@ -135,7 +135,7 @@ fn d1_a_new_leader_evicts_no_pod_early_by_its_own_clock() {
         for known in [true, false] {
             let mut harness = one_node();
             harness.pass(seconds(4_000.0));
-            harness.taint("n1", "k");
+            harness.add_taint("n1", "k");
             harness.pass(seconds(10.0));
             harness.add_pod("p", "n1", &[toleration("k", Some(300))]);
             let due = harness.now + seconds(300.0);
@@ -159,7 +159,7 @@ fn d1_without_any_source_a_restart_counts_from_the_first_observation() {
     let mut harness = one_node();
     harness.stamped = false;
     harness.add_pod("p", "n1", &[toleration("k", Some(300))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(200.0));
     harness.nodes.get_mut("n1").expect("the node").changed = None;
     harness.restart();
@@ -171,7 +171,7 @@ fn d1_without_any_source_a_restart_counts_from_the_first_observation() {
 #[test]
 fn d1_a_later_pod_has_its_whole_period() {
     let mut harness = one_node();
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(500.0));
     harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
     let due = harness.now + seconds(60.0);
@@ -186,12 +186,12 @@ fn d1_a_later_pod_has_its_whole_period() {
 fn d1_a_taint_removed_and_added_again_during_a_gap_is_another_instance() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(30.0));
     harness.deaf = true;
     harness.untaint("n1", "k");
     harness.pass(seconds(10.0));
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let due = harness.now + seconds(60.0);
     harness.pass(seconds(5.0));
     harness.list(false);
@@ -209,13 +209,13 @@ fn d1_an_unwatched_change_of_the_list_restarts_taints_without_a_time() {
         harness.stamped = stamped;
         harness.add_pod("p", "n1", &[toleration("k", Some(300))]);
         harness.pass(seconds(5.0));
-        harness.taint("n1", "k");
+        harness.add_taint("n1", "k");
         let start = harness.now;
         harness.pass(seconds(10.0));
         harness.receive();
         harness.deaf = !watched;
         harness.pass(seconds(100.0));
-        harness.taint_as("n1", "other", TaintEffect::NoSchedule);
+        harness.add_taint_as("n1", "other", TaintEffect::NoSchedule);
         let changed = harness.now;
         harness.pass(seconds(100.0));
         harness.list(false);
@@ -237,14 +237,14 @@ fn d1_a_taint_added_again_within_the_second_of_the_last_change_is_another_instan
     harness.stamped = false;
     harness.add_pod("p", "n1", &[toleration("k", Some(300))]);
     harness.now = seconds(5.0);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(5.2));
-    harness.taint_as("n1", "other", TaintEffect::NoSchedule);
+    harness.add_taint_as("n1", "other", TaintEffect::NoSchedule);
     harness.deaf = true;
     harness.pass(seconds(0.2));
     harness.untaint("n1", "k");
     harness.pass(seconds(0.2));
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let due = harness.now + seconds(300.0);
     harness.pass(seconds(50.0));
     harness.list(false);
@@ -261,7 +261,7 @@ fn l4_a_list_of_the_same_version_moves_no_start() {
         harness.stamped = stamped;
         harness.add_pod("p", "n1", &[toleration("k", Some(300))]);
         harness.now = seconds(10.1);
-        harness.taint("n1", "k");
+        harness.add_taint("n1", "k");
         let due = harness.now + seconds(300.0);
         harness.deaf = true;
         harness.pass(seconds(30.0));
@@ -281,7 +281,7 @@ fn l4_a_list_in_between_moves_no_countdown_and_delays_no_pod() {
             harness.add_pod("second", "n1", &[toleration("k", Some(300))]);
             let vanished = harness.add_pod("vanished", "n1", &[toleration("k", Some(301))]);
             harness.pass(seconds(7.3));
-            harness.taint("n1", "k");
+            harness.add_taint("n1", "k");
             let start = harness.now;
             harness.pass(seconds(60.0));
             harness.receive();
@@ -327,12 +327,12 @@ fn l4_a_list_in_between_moves_no_countdown_and_delays_no_pod() {
 fn te_9_and_te_10_irrelevant_changes_move_nothing() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let due = harness.now + seconds(60.0);
     for _ in 0..5 {
         harness.pass(seconds(10.0));
         harness.edit_pod("p", |fact| (fact.generation, fact.priority) = (fact.generation + 1, 7));
-        harness.taint_as("n1", &format!("at-{}", harness.now), TaintEffect::NoSchedule);
+        harness.add_taint_as("n1", &format!("at-{}", harness.now), TaintEffect::NoSchedule);
     }
     harness.pass(seconds(100.0));
     assert_eq!(harness.deleted_at("p"), Some(due));
@@ -342,7 +342,7 @@ fn te_9_and_te_10_irrelevant_changes_move_nothing() {
 fn te_16_and_te_44_an_event_of_a_pod_on_an_untainted_node_plans_nothing() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.untaint("n1", "k");
     harness.edit_pod("p", |fact| fact.tolerations[0].seconds = Some(1));
     harness.pass(seconds(1000.0));
@@ -357,6 +357,6 @@ fn te_8_pods_are_found_by_their_node_in_any_order_of_events() {
     harness.add_node("n1");
     harness.add_node("n2");
     harness.add_pod("elsewhere", "n2", &[]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     assert_eq!(harness.left(), ["early"]);
 }

@@ -16,7 +16,7 @@ fn d3_failures_are_retried_without_limit_and_confirmed_again_each_time() {
         let mut harness = one_node();
         harness.add_pod("p", "n1", &[]);
         harness.faults = [None, None].into_iter().chain([Some(failure); 40]).collect();
-        harness.taint("n1", "k");
+        harness.add_taint("n1", "k");
         harness.pass(seconds(3000.0));
         assert_eq!(harness.left(), ["p"], "{failure:?}");
         let tries = harness.effects.len();
@@ -25,7 +25,7 @@ fn d3_failures_are_retried_without_limit_and_confirmed_again_each_time() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[]);
     harness.faults = [None, None].into_iter().chain([Some(ApiFailure::Rejected); 5]).collect();
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(0.5));
     harness.untaint("n1", "k");
     harness.pass(seconds(3000.0));
@@ -37,7 +37,7 @@ fn s9_a_mark_is_not_left_behind() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[]);
     harness.faults = [None, None].into_iter().chain([Some(ApiFailure::Rejected); 3]).collect();
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     assert!(harness.pods["p"].fact.marked);
     // Removing the mark meets the two remaining faults; nothing else is pending.
     harness.untaint("n1", "k");
@@ -57,7 +57,7 @@ fn s9_a_mark_of_a_crashed_process_is_removed_within_a_minute() {
     assert!(harness.pods["p"].fact.marked, "a request of the previous process may still be in flight");
     harness.pass(seconds(50.0));
     assert!(!harness.pods["p"].fact.marked);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let due = harness.now + seconds(600.0);
     harness.pass(seconds(1000.0));
     assert_eq!(harness.deleted_at("p"), Some(due));
@@ -70,7 +70,7 @@ fn p45_a_pod_that_changes_all_the_time_is_still_evicted() {
     // Read and mark succeed; every DELETE with a version as precondition fails; reads succeed.
     harness.faults =
         [None, None].into_iter().chain((0..20).flat_map(|_| [Some(ApiFailure::Conflict), None])).collect();
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(3.0));
     let versionless = harness
         .effects
@@ -84,7 +84,7 @@ fn d11_an_undecodable_pod_or_node_evicts_no_pod_until_it_is_decodable() {
     use taintward_core::eviction::EvictionInput;
     let mut harness = one_node();
     let pod = harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(30.0));
     let clock = harness.clock();
     harness
@@ -97,13 +97,13 @@ fn d11_an_undecodable_pod_or_node_evicts_no_pod_until_it_is_decodable() {
 
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let clock = harness.clock();
     harness
         .engine
         .handle(EvictionInput::Nodes(ObjectEvent::Undecodable(ObjectRef::node(&pod.node, None))), clock);
     harness.pass(seconds(100.0));
     assert!(harness.left().is_empty());
-    harness.taint("n1", "other");
+    harness.add_taint("n1", "other");
     assert_eq!(harness.left(), ["p"]);
 }

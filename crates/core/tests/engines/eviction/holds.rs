@@ -29,7 +29,7 @@ fn nl_48_time_is_on_hold_and_all_pods_are_evicted_later_by_it() {
     for key in [NOT_READY, UNREACHABLE] {
         let mut harness = one_node();
         harness.add_pod("p", "n1", &[toleration(key, Some(60))]);
-        harness.taint("n1", key);
+        harness.add_taint("n1", key);
         let due = harness.now + seconds(60.0);
         harness.pass(seconds(20.0));
         harness.hold(true);
@@ -48,7 +48,7 @@ fn nl_48_a_pod_that_tolerates_nothing_stays_only_during_the_hold() {
     let mut harness = one_node();
     harness.hold(true);
     harness.add_pod("p", "n1", &[]);
-    harness.taint("n1", UNREACHABLE);
+    harness.add_taint("n1", UNREACHABLE);
     harness.add_pod("q", "n1", &[]);
     harness.pass(seconds(500.0));
     assert!(harness.left().is_empty() && harness.effects.is_empty());
@@ -64,9 +64,9 @@ fn nl_48_other_taints_evict_as_usual() {
     for (name, node) in [("p", "n1"), ("q", "n2")] {
         harness.add_pod(name, node, &[toleration(UNREACHABLE, Some(60)), toleration("k", Some(100))]);
     }
-    harness.taint("n1", UNREACHABLE);
-    harness.taint("n1", "k");
-    harness.taint("n2", "k");
+    harness.add_taint("n1", UNREACHABLE);
+    harness.add_taint("n1", "k");
+    harness.add_taint("n2", "k");
     let start = harness.now;
     harness.pass(seconds(10.0));
     harness.hold(true);
@@ -77,7 +77,7 @@ fn nl_48_other_taints_evict_as_usual() {
     harness.add_pod("r", "n1", &[toleration(UNREACHABLE, Some(60)), toleration("k", None)]);
     harness.pass(seconds(10.0));
     let at = harness.now;
-    harness.taint("n1", "node.kubernetes.io/out-of-service");
+    harness.add_taint("n1", "node.kubernetes.io/out-of-service");
     assert_eq!(harness.deleted_at("r"), Some(at));
 }
 
@@ -86,7 +86,7 @@ fn nl_48_several_holds_add_up_and_a_repeated_one_counts_once() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration(NOT_READY, Some(60))]);
     harness.hold(false);
-    harness.taint("n1", NOT_READY);
+    harness.add_taint("n1", NOT_READY);
     let due = harness.now + seconds(60.0);
     for _ in 0..3 {
         harness.pass(seconds(10.0));
@@ -106,12 +106,12 @@ fn nl_48_several_holds_add_up_and_a_repeated_one_counts_once() {
 fn nl_48_held_from_the_later_of_the_hold_and_the_taint_or_the_pod() {
     let mut harness = one_node();
     harness.add_node("n2");
-    harness.taint("n1", NOT_READY);
+    harness.add_taint("n1", NOT_READY);
     harness.hold(true);
     harness.pass(seconds(30.0));
     harness.add_pod("late", "n1", &[toleration(NOT_READY, Some(60))]);
     harness.add_pod("other", "n2", &[toleration(NOT_READY, Some(60))]);
-    harness.taint("n2", NOT_READY);
+    harness.add_taint("n2", NOT_READY);
     harness.pass(seconds(30.0));
     let release = harness.now;
     harness.hold(false);
@@ -133,7 +133,7 @@ fn nl_48_a_taint_removed_and_added_again_starts_again() {
     for in_the_hold in [false, true] {
         let mut harness = one_node();
         harness.add_pod("p", "n1", &[toleration(NOT_READY, Some(60))]);
-        harness.taint("n1", NOT_READY);
+        harness.add_taint("n1", NOT_READY);
         harness.pass(seconds(20.0));
         harness.hold(true);
         harness.pass(seconds(500.0));
@@ -141,12 +141,12 @@ fn nl_48_a_taint_removed_and_added_again_starts_again() {
         let is_cancelled = |notice: &EvictionNotice| matches!(notice, EvictionNotice::CountdownCancelled { taint: Some(taint), .. } if &*taint.key == NOT_READY);
         assert!(spoken(&mut harness).iter().any(is_cancelled), "it is no longer evicted");
         if in_the_hold {
-            harness.taint("n1", NOT_READY);
+            harness.add_taint("n1", NOT_READY);
         }
         harness.pass(seconds(100.0));
         harness.hold(false);
         if !in_the_hold {
-            harness.taint("n1", NOT_READY);
+            harness.add_taint("n1", NOT_READY);
         }
         let due = harness.now + seconds(60.0);
         harness.pass(seconds(1000.0));
@@ -160,7 +160,7 @@ fn nl_48_and_d2_a_changed_toleration_counts_from_the_same_start() {
     for name in ["longer", "shorter", "zero", "forever"] {
         harness.add_pod(name, "n1", &[toleration(NOT_READY, Some(100))]);
     }
-    harness.taint("n1", NOT_READY);
+    harness.add_taint("n1", NOT_READY);
     let start = harness.now;
     harness.pass(seconds(50.0));
     harness.hold(true);
@@ -183,7 +183,7 @@ fn nl_48_and_d2_a_changed_toleration_counts_from_the_same_start() {
 fn nl_48_and_d1_lists_and_gaps_change_nothing() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration(NOT_READY, Some(60))]);
-    harness.taint("n1", NOT_READY);
+    harness.add_taint("n1", NOT_READY);
     let due = harness.now + seconds(60.0);
     harness.pass(seconds(10.0));
     harness.receive();
@@ -207,7 +207,7 @@ fn nl_48_and_l4_a_node_found_after_the_hold_was_held_too() {
     harness.pass(seconds(5.0));
     harness.deaf = true;
     harness.add_pod("p", "n1", &[toleration(NOT_READY, Some(60))]);
-    harness.taint("n1", NOT_READY);
+    harness.add_taint("n1", NOT_READY);
     let due = harness.now + seconds(60.0);
     harness.pass(seconds(10.0));
     harness.hold(true);
@@ -225,7 +225,7 @@ fn nl_48_a_restart_forgets_held_time_and_follows_the_current_hold() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration(NOT_READY, Some(100))]);
     harness.pass(seconds(0.75));
-    harness.taint("n1", NOT_READY);
+    harness.add_taint("n1", NOT_READY);
     let start = harness.now;
     harness.hold(true);
     harness.pass(seconds(50.0));
@@ -245,7 +245,7 @@ fn nl_48_and_s9_a_pod_marked_and_not_deleted_loses_its_mark() {
     harness.add_pod("p", "n1", &[]);
     // The mark succeeds; the DELETE is refused.
     harness.faults = [None, None, Some(ApiFailure::Rejected)].into();
-    harness.taint("n1", UNREACHABLE);
+    harness.add_taint("n1", UNREACHABLE);
     assert!(harness.left().is_empty() && harness.pods["p"].fact.marked);
     harness.hold(true);
     assert!(!harness.pods["p"].fact.marked, "it is not due for now");
@@ -269,7 +269,7 @@ fn nl_48_an_eviction_in_progress_stops_at_its_next_step() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[]);
     harness.deaf = true;
-    harness.taint("n1", UNREACHABLE);
+    harness.add_taint("n1", UNREACHABLE);
     let reported = harness.wire.pop_front().expect("the taint");
     harness.deaf = false;
     let now = harness.clock();
@@ -302,7 +302,7 @@ fn nl_48_each_hold_is_reported_once_and_no_pod_twice() {
     }
     harness.add_pod("bears", "n1", &[toleration(NOT_READY, None)]);
     harness.add_pod("elsewhere", "n2", &[toleration(NOT_READY, Some(60))]);
-    harness.taint("n1", NOT_READY);
+    harness.add_taint("n1", NOT_READY);
     harness.pass(seconds(10.0));
     harness.notices.clear();
     harness.hold(true);
@@ -327,7 +327,7 @@ fn nl_48_a_pod_that_was_due_before_is_due_again_without_a_notice() {
     let mut harness = one_node();
     let pod = harness.add_pod("p", "n1", &[]);
     harness.deaf = true;
-    harness.taint("n1", UNREACHABLE);
+    harness.add_taint("n1", UNREACHABLE);
     harness.deaf = false;
     let reported = harness.wire.pop_front().expect("the taint");
     harness.engine.handle(reported, harness.clock());
@@ -356,7 +356,7 @@ fn nl_48_a_pod_that_was_due_before_is_due_again_without_a_notice() {
 fn nl_48_an_explanation_reports_held_time() {
     let mut harness = one_node();
     let pod = harness.add_pod("p", "n1", &[toleration(NOT_READY, Some(60))]);
-    harness.taint("n1", NOT_READY);
+    harness.add_taint("n1", NOT_READY);
     let start = harness.now;
     let explain =
         |harness: &EvictionHarness| harness.engine.explain(&pod, harness.clock()).expect("the pod exists").1;

@@ -12,7 +12,7 @@ use taintward_core::testkit::toleration;
 fn d4_a_successor_of_the_same_name_is_another_pod() {
     let mut harness = one_node();
     harness.add_pod("web-0", "n1", &[toleration("k", Some(60))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(50.0));
     harness.remove_pod("web-0");
     harness.add_pod("web-0", "n1", &[toleration("k", Some(60))]);
@@ -31,7 +31,7 @@ fn d4_a_successor_without_an_event_yet_stays() {
     harness.deaf = true;
     harness.remove_pod("web-0");
     harness.add_pod("web-0", "n2", &[]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     // Only the node's event arrives; the pod's is late.
     let node = harness.node_fact("n1").expect("the node");
     let clock = harness.clock();
@@ -52,7 +52,7 @@ fn d4_a_successor_without_an_event_yet_stays() {
 fn d5_a_taint_that_the_live_read_does_not_find_evicts_no_pod() {
     let mut harness = one_node();
     harness.deaf = true;
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let stale = harness.node_fact("n1").expect("the node");
     harness.untaint("n1", "k");
     harness.add_pod("p", "n1", &[]);
@@ -77,7 +77,7 @@ fn d5_one_read_serves_all_pods_of_a_node_and_an_old_read_none() {
     for at in 0..50 {
         harness.add_pod(&format!("p{at}"), "n1", &[toleration("k", Some(if at < 25 { 0 } else { 10 }))]);
     }
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(20.0));
     assert_eq!(harness.left().len(), 50);
     let confirms =
@@ -94,7 +94,7 @@ fn d6_finished_terminating_and_mirror_pods_are_skipped() {
     harness.edit_pod("terminating", |fact| fact.life_phase = PodLifePhase::Terminating);
     harness.add_pod("mirror", "n1", &[]);
     harness.edit_pod("mirror", |fact| fact.mirror = true);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(1000.0));
     assert!(harness.left().is_empty() && harness.effects.is_empty());
 }
@@ -103,7 +103,7 @@ fn d6_finished_terminating_and_mirror_pods_are_skipped() {
 fn te_30_the_condition_first_then_a_delete_with_the_resulting_version() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let [
         EvictionEffect::ReadNode { .. },
         EvictionEffect::SetDisruptionTarget { pod: marked, .. },
@@ -124,7 +124,7 @@ fn s1_a_pod_changed_without_an_event_yet_is_not_deleted() {
     ] {
         let mut harness = one_node();
         harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
-        harness.taint("n1", "k");
+        harness.add_taint("n1", "k");
         harness.pass(seconds(59.0));
         harness.deaf = true;
         harness.edit_pod("p", edit);
@@ -146,7 +146,7 @@ fn condition_policies() {
         harness.add_node("n1");
         harness.add_pod("p", "n1", &[]);
         harness.edit_pod("p", |fact| fact.owner = owner);
-        harness.taint("n1", "k");
+        harness.add_taint("n1", "k");
         let seen = harness
             .effects
             .iter()
@@ -160,7 +160,7 @@ fn condition_policies() {
 fn d10_a_deleted_node_cancels_its_countdowns() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     harness.pass(seconds(10.0));
     harness.remove_node("n1");
     harness.pass(seconds(1000.0));
@@ -168,7 +168,7 @@ fn d10_a_deleted_node_cancels_its_countdowns() {
     // A node of the same name without taints changes nothing; with one, the countdown starts again.
     harness.add_node("n1");
     harness.pass(seconds(100.0));
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let due = harness.now + seconds(60.0);
     harness.pass(seconds(100.0));
     assert_eq!(harness.deleted_at("p"), Some(due));
@@ -178,7 +178,7 @@ fn d10_a_deleted_node_cancels_its_countdowns() {
 fn te_15_a_deleted_pod_cancels_its_countdown() {
     let mut harness = one_node();
     harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     assert_eq!(harness.engine.stats().counting, 1);
     harness.remove_pod("p");
     assert_eq!((harness.engine.stats().counting, harness.engine.next_wakeup()), (0, None));

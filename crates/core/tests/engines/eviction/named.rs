@@ -122,7 +122,7 @@ fn the_engine_that_evicts_does_so_after_the_shown_second() {
                 harness.pass(seconds(100.0));
                 harness.add_pod("p", "n1", &[toleration("k", Some(60))]);
                 harness.pass(seconds(10.0 + f64::from(tenth) / 10.0));
-                harness.taint("n1", "k");
+                harness.add_taint("n1", "k");
                 let named = harness.now.div_euclid(1_000_000);
                 harness.pass(seconds(5.0));
                 if restarted {

@@ -27,7 +27,7 @@ fn te_46_order_among_pods_due_at_the_same_instant() {
         });
     }
     harness.list(true);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     assert_eq!(
         harness.left(),
         ["low", "middle", "high", "daemon-low", "daemon-high", "critical", "as-critical"]
@@ -41,7 +41,7 @@ fn p34_nothing_is_lost_while_effects_are_not_pulled() {
     std::mem::swap(&mut idle, &mut harness.engine);
     harness.restart();
     harness.add_pod("p", "n1", &[toleration("k", Some(5))]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     // Time passes for the engine, but it may not act.
     for _ in 0..10 {
         harness.now += seconds(3.0);
@@ -63,7 +63,7 @@ fn equal_facts_make_equal_engines_in_any_order() {
             let node = if at % 2 == 0 { "n1" } else { "n2" };
             harness.add_pod(&format!("p{at}"), node, &[toleration("k", Some(at))]);
         }
-        harness.taint("n2", "other");
+        harness.add_taint("n2", "other");
         let inputs: Vec<_> = harness.wire.drain(..).collect();
         let clock = harness.clock();
         for &at in order {
@@ -85,7 +85,7 @@ fn te_7_no_pod_is_evicted_before_both_lists_are_complete() {
     let mut harness = one_node();
     harness.deaf = true;
     harness.add_pod("p", "n1", &[]);
-    harness.taint("n1", "k");
+    harness.add_taint("n1", "k");
     let (node, pod, clock) =
         (harness.node_fact("n1").expect("the node"), harness.pods["p"].fact.clone(), harness.clock());
     let mut engine = EvictionEngine::new(EvictionConfig::default());
@@ -114,7 +114,7 @@ fn te_6_the_end_is_the_same_whichever_stream_is_ahead() {
             let mut harness = EvictionHarness::new();
             harness.deaf = true;
             harness.add_node("n1");
-            harness.taint("n1", "k");
+            harness.add_taint("n1", "k");
             for (name, seconds) in [("now", None), ("later", Some(5))] {
                 let tolerations: Vec<_> =
                     seconds.map(|seconds| toleration("k", Some(seconds))).into_iter().collect();

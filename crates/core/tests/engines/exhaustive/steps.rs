@@ -29,7 +29,7 @@ impl State {
                 spend(&mut self.left.taints)?;
                 // The first has a `timeAdded`, the second has none.
                 let stamped = self.left.taints > 0;
-                self.happens(|cluster| cluster.taint(0, KEY, TaintEffect::NoExecute, stamped));
+                self.happens(|cluster| cluster.add_taint(0, KEY, TaintEffect::NoExecute, stamped));
             }
             Step::Untaint if tainted => {
                 spend(&mut self.left.untaints)?;

@@ -237,7 +237,7 @@ pub(crate) fn perform(storm: &mut Storm, command: Command) {
         Command::PutNode(node) => cluster.put_node(node),
         Command::RemoveNode(node) => cluster.remove_node(node),
         Command::Taint { node, key: of, effect: choice, stamped } => {
-            cluster.taint(node, key(of), effect(choice), stamped);
+            cluster.add_taint(node, key(of), effect(choice), stamped);
         }
         Command::Untaint { node, key: of } => cluster.untaint(node, key(of)),
         Command::Refresh { node, key: of } => cluster.refresh(node, key(of)),

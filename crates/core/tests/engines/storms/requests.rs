@@ -199,7 +199,7 @@ fn p39_an_own_mark_whose_response_was_lost_is_not_mistaken_for_anothers() {
     let mut engine = EvictionEngine::new(EvictionConfig::default());
     let now = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
     let mut storm = with_pod(vec![]);
-    storm.cluster.taint(0, "k", TaintEffect::NoExecute, true);
+    storm.cluster.add_taint(0, "k", TaintEffect::NoExecute, true);
     for input in [
         EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
         EvictionInput::Nodes(ObjectEvent::ListCompleted),

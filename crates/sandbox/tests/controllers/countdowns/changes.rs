@@ -14,14 +14,14 @@ fn tolerations(pod: &mut Value) -> &mut Vec<Value> {
 async fn untainted_in_time() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
-    let pod = harness.pod("p", "n1", &[toleration("k", Some(600))]);
-    harness.taint("n1", &[no_execute("k")]);
+    let pod = harness.create_pod("p", "n1", &[toleration("k", Some(600))]);
+    harness.set_taints("n1", &[no_execute("k")]);
     sleep(599.9).await;
-    harness.taint("n1", &[]);
+    harness.set_taints("n1", &[]);
     sleep(3_600.0).await;
     harness.stays(&pod);
     assert_eq!(harness.writes_on("p").len(), 1, "one event says that the countdown is over");
-    let again = harness.taint("n1", &[no_execute("k")]);
+    let again = harness.set_taints("n1", &[no_execute("k")]);
     sleep(700.0).await;
     harness.went(&pod, after(again, 600.0), LATE);
 }
@@ -31,9 +31,9 @@ async fn untainted_in_time() {
 async fn tolerated_in_time() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
-    let saved = harness.pod("saved", "n1", &[toleration("k", Some(600))]);
-    let too_far_behind = harness.pod("behind", "n1", &[toleration("k", Some(600))]);
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let saved = harness.create_pod("saved", "n1", &[toleration("k", Some(600))]);
+    let too_far_behind = harness.create_pod("behind", "n1", &[toleration("k", Some(600))]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(599.0).await;
     harness.change_pod(&saved, |pod| tolerations(pod).insert(0, json!({"key": "k", "operator": "Exists"})));
     harness
@@ -48,9 +48,9 @@ async fn tolerated_in_time() {
 async fn other_seconds() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
-    let named = |name: &str| harness.pod(name, "n1", &[toleration("k", Some(600))]);
+    let named = |name: &str| harness.create_pod(name, "n1", &[toleration("k", Some(600))]);
     let [longer, shorter, passed] = ["longer", "shorter", "passed"].map(named);
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(300.0).await;
     for (pod, seconds) in [(&longer, 900), (&shorter, 400), (&passed, 200)] {
         harness.change_pod(pod, |pod| tolerations(pod)[0]["tolerationSeconds"] = seconds.into());
@@ -69,20 +69,20 @@ async fn a_second_taint() {
     let harness = SandboxHarness::new(3);
     let _controller = harness.controller(alone()).await;
     let both = [toleration("k", Some(600)), toleration("l", Some(60))];
-    let sooner = harness.pod("sooner", "n1", &both);
-    let back = harness.pod("back", "n2", &both);
-    let at_once = harness.pod("at-once", "n3", &both);
+    let sooner = harness.create_pod("sooner", "n1", &both);
+    let back = harness.create_pod("back", "n2", &both);
+    let at_once = harness.create_pod("at-once", "n3", &both);
     let mut tainted = harness.now();
     for node in ["n1", "n2", "n3"] {
-        tainted = harness.taint(node, &[no_execute("k")]);
+        tainted = harness.set_taints(node, &[no_execute("k")]);
     }
     sleep(100.0).await;
-    let second = harness.taint("n1", &[no_execute("k"), no_execute("l")]);
-    harness.taint("n2", &[no_execute("k"), no_execute("l")]);
-    let third = harness.taint("n3", &[no_execute("k"), no_execute("m")]);
+    let second = harness.set_taints("n1", &[no_execute("k"), no_execute("l")]);
+    harness.set_taints("n2", &[no_execute("k"), no_execute("l")]);
+    let third = harness.set_taints("n3", &[no_execute("k"), no_execute("m")]);
     sleep(59.0).await;
     harness.stays(&sooner);
-    harness.taint("n2", &[no_execute("k")]);
+    harness.set_taints("n2", &[no_execute("k")]);
     sleep(600.0).await;
     harness.went(&sooner, after(second, 60.0), LATE);
     harness.went(&back, after(tainted, 600.0), LATE);
@@ -95,13 +95,13 @@ async fn a_second_taint() {
 async fn another_value() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
-    let any = harness.pod("any", "n1", &[toleration("k", Some(600))]);
+    let any = harness.create_pod("any", "n1", &[toleration("k", Some(600))]);
     let equal = json!({"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"});
-    let only_old = harness.pod("only-old", "n1", &[equal]);
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let only_old = harness.create_pod("only-old", "n1", &[equal]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(300.0).await;
     harness.stays(&only_old);
-    let changed = harness.taint("n1", &[json!({"key": "k", "value": "w", "effect": "NoExecute"})]);
+    let changed = harness.set_taints("n1", &[json!({"key": "k", "value": "w", "effect": "NoExecute"})]);
     sleep(600.0).await;
     harness.went(&only_old, changed, LATE);
     harness.went(&any, after(tainted, 600.0), LATE);
@@ -112,9 +112,9 @@ async fn another_value() {
 async fn other_effects() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
-    let pod = harness.pod("p", "n1", &[]);
+    let pod = harness.create_pod("p", "n1", &[]);
     let soft = ["NoSchedule", "PreferNoSchedule"].map(|effect| json!({"key": "k", "effect": effect}));
-    harness.taint("n1", &soft);
+    harness.set_taints("n1", &soft);
     sleep(3_600.0).await;
     harness.stays(&pod);
     assert!(harness.writes().is_empty());

@@ -83,13 +83,13 @@ async fn one(seed: u64) -> usize {
     let _controller = harness.controller(settings).await;
     for node in ["n1", "n2"] {
         if dice.below(3) == 0 {
-            harness.taint(node, &[any_taint(&mut dice)]);
+            harness.set_taints(node, &[any_taint(&mut dice)]);
         }
     }
     let mut all: Vec<Subject> = Vec::new();
     for at in 0..8 {
         let tolerations: Vec<Value> = (0..dice.below(4)).map(|_| any_toleration(&mut dice)).collect();
-        all.push(harness.pod(&format!("p{at}"), dice.of(&["n1", "n1", "n2"]), &tolerations));
+        all.push(harness.create_pod(&format!("p{at}"), dice.of(&["n1", "n1", "n2"]), &tolerations));
         sleep(dice.below(40) as f64).await;
     }
     // Pods without a toleration have gone.
@@ -122,7 +122,7 @@ async fn one(seed: u64) -> usize {
             value
         })
         .collect();
-    harness.taint("n1", &written);
+    harness.set_taints("n1", &written);
     sleep(LONG).await;
     let mut leavers = 0;
     for pod in all {

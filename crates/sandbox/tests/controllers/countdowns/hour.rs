@@ -26,14 +26,14 @@ async fn an_hour_of_countdowns() {
     let _controller = harness.controller(alone()).await;
     let pod = |number: i64, seconds| {
         let node = format!("n{}", number % 5 + 1);
-        harness.pod(&format!("p{number}"), &node, &[toleration("k", seconds)])
+        harness.create_pod(&format!("p{number}"), &node, &[toleration("k", seconds)])
     };
     let counting: Vec<(i64, Subject)> =
         (1..=100).map(|number| (number * 36, pod(number, Some(number * 36)))).collect();
     let endless: Vec<Subject> = (101..=110).map(|number| pod(number, None)).collect();
     sleep(1.0).await;
     let tainted: Vec<_> =
-        (1..=5).map(|node| harness.taint(&format!("n{node}"), &[no_execute("k")])).collect();
+        (1..=5).map(|node| harness.set_taints(&format!("n{node}"), &[no_execute("k")])).collect();
     sleep(3_599.9).await;
     let (hour, last) = counting.last().unwrap();
     assert_eq!(*hour, 3_600);
@@ -59,19 +59,19 @@ async fn odd_seconds() {
     let at_once = [None, Some(0), Some(-1), Some(-3_600), Some(i64::MIN)];
     let at_once = at_once.into_iter().enumerate().map(|(number, seconds)| {
         let toleration = seconds.map(|seconds| toleration("k", Some(seconds)));
-        harness.pod(&format!("now-{number}"), "n1", toleration.as_slice())
+        harness.create_pod(&format!("now-{number}"), "n1", toleration.as_slice())
     });
     let at_once: Vec<Subject> = at_once.collect();
     // Where nanoseconds in 64 bits overflow, and where the result is a third of a second.
     let long = [9_223_372_036, 9_223_372_037, 18_446_744_073, 18_446_744_074, i64::MAX - 1, i64::MAX];
     let long = long.into_iter().enumerate().map(|(number, seconds)| {
-        harness.pod(&format!("long-{number}"), "n1", &[toleration("k", Some(seconds))])
+        harness.create_pod(&format!("long-{number}"), "n1", &[toleration("k", Some(seconds))])
     });
     let long: Vec<Subject> = long.collect();
-    let one = harness.pod("one", "n1", &[toleration("k", Some(1))]);
+    let one = harness.create_pod("one", "n1", &[toleration("k", Some(1))]);
     sleep(10.0).await;
     at_once.iter().chain(&long).for_each(|pod| harness.stays(pod));
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(7_200.0).await;
     at_once.iter().for_each(|pod| harness.went(pod, tainted, LATE));
     harness.went(&one, after(tainted, 1.0), LATE);
@@ -105,22 +105,26 @@ async fn equals_leave_in_order() {
                 .enumerate()
         {
             let node = if number % 2 == 0 { "n2" } else { "n1" };
-            let pod =
-                harness.pod_with(&format!("{name}-{number}"), node, &[toleration("k", Some(30))], |pod| {
+            let pod = harness.create_pod_with(
+                &format!("{name}-{number}"),
+                node,
+                &[toleration("k", Some(30))],
+                |pod| {
                     if !priority.is_empty() {
                         pod["spec"]["priorityClassName"] = priority.into();
                     }
                     if name == "daemon" {
                         pod["metadata"]["ownerReferences"] = daemon.clone();
                     }
-                });
+                },
+            );
             expected.push((3 - class, node, pod));
         }
     }
     expected.sort_by(|(a, m, p), (b, n, q)| (m, a, &p.uid).cmp(&(n, b, &q.uid)));
     sleep(1.0).await;
-    let tainted = harness.taint("n1", &[no_execute("k")]);
-    assert_eq!(harness.taint("n2", &[no_execute("k")]), tainted);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
+    assert_eq!(harness.set_taints("n2", &[no_execute("k")]), tainted);
     sleep(31.0).await;
     expected.iter().for_each(|(_, _, pod)| harness.went(pod, after(tainted, 30.0), LATE));
     let writes = harness.writes();

@@ -15,12 +15,12 @@ async fn a_successor_gets_its_own_time() {
     let harness = SandboxHarness::new(2);
     let _controller = harness.controller(alone()).await;
     let tolerations = [toleration("k", Some(600))];
-    let first = ["again", "moved"].map(|name| harness.pod(name, "n1", &tolerations));
-    harness.taint("n1", &[no_execute("k")]);
+    let first = ["again", "moved"].map(|name| harness.create_pod(name, "n1", &tolerations));
+    harness.set_taints("n1", &[no_execute("k")]);
     sleep(590.0).await;
     first.iter().for_each(|pod| harness.delete_pod(pod));
-    let (again, came) = (harness.pod("again", "n1", &tolerations), harness.now());
-    let moved = harness.pod("moved", "n2", &tolerations);
+    let (again, came) = (harness.create_pod("again", "n1", &tolerations), harness.now());
+    let moved = harness.create_pod("moved", "n2", &tolerations);
     sleep(1_000.0).await;
     harness.went(&again, after(came, 600.0), LATE);
     harness.stays(&moved);
@@ -32,22 +32,22 @@ async fn exempt_pods_are_not_evicted() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
     let [succeeded, failed] = ["Succeeded", "Failed"].map(|phase| {
-        let pod = harness.pod(&phase.to_lowercase(), "n1", &[]);
+        let pod = harness.create_pod(&phase.to_lowercase(), "n1", &[]);
         let status = ResourcePath::object(pods(), "default", &pod.name).part(Subresource::Status);
         harness.server().change(&status, "kubelet", |pod| pod["status"]["phase"] = phase.into()).unwrap();
         pod
     });
-    let mirror = harness.pod_with("mirror", "n1", &[], |pod| {
+    let mirror = harness.create_pod_with("mirror", "n1", &[], |pod| {
         pod["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "hash"});
     });
-    let held = harness.pod_with("held", "n1", &[], |pod| {
+    let held = harness.create_pod_with("held", "n1", &[], |pod| {
         pod["metadata"]["finalizers"] = json!(["taintward.example/hold"]);
     });
     let on = ResourcePath::object(pods(), "default", &held.name);
     harness.server().delete(&on, &DeleteOptions::default(), &WriteOptions::by("kubectl")).unwrap();
-    let ordinary = harness.pod("ordinary", "n1", &[]);
+    let ordinary = harness.create_pod("ordinary", "n1", &[]);
     sleep(10.0).await;
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(3_600.0).await;
     harness.went(&ordinary, tainted, LATE);
     [&succeeded, &failed, &mirror].iter().for_each(|pod| harness.stays(pod));
@@ -62,8 +62,8 @@ async fn exempt_pods_are_not_evicted() {
 async fn a_deleted_node_takes_its_countdowns_along() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
-    let pod = harness.pod("p", "n1", &[toleration("k", Some(600))]);
-    harness.taint("n1", &[no_execute("k")]);
+    let pod = harness.create_pod("p", "n1", &[toleration("k", Some(600))]);
+    harness.set_taints("n1", &[no_execute("k")]);
     sleep(500.0).await;
     harness.delete_node("n1");
     sleep(3_600.0).await;
@@ -85,10 +85,10 @@ async fn a_deleted_node_takes_its_countdowns_along() {
 async fn a_pod_bound_later_has_its_full_time() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
-    harness.taint("n1", &[no_execute("k")]);
+    harness.set_taints("n1", &[no_execute("k")]);
     sleep(3_600.0).await;
-    let (patient, came) = (harness.pod("patient", "n1", &[toleration("k", Some(600))]), harness.now());
-    let hasty = harness.pod("hasty", "n1", &[]);
+    let (patient, came) = (harness.create_pod("patient", "n1", &[toleration("k", Some(600))]), harness.now());
+    let hasty = harness.create_pod("hasty", "n1", &[]);
     sleep(700.0).await;
     harness.went(&hasty, came, LATE);
     harness.went(&patient, after(came, 600.0), LATE);
@@ -100,9 +100,9 @@ async fn a_pod_bound_later_has_its_full_time() {
 async fn the_node_is_read_before_any_pod_is_evicted() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
-    let first = ["p", "q", "r"].map(|name| harness.pod(name, "n1", &[toleration("k", Some(60))]));
-    let other = harness.pod("s", "n1", &[toleration("k", Some(90))]);
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let first = ["p", "q", "r"].map(|name| harness.create_pod(name, "n1", &[toleration("k", Some(60))]));
+    let other = harness.create_pod("s", "n1", &[toleration("k", Some(90))]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     let read = |sent: &crate::wire::Sent| sent.path == "/api/v1/nodes/n1";
     sleep(59.9).await;
     assert!(!harness.sent().iter().any(read), "a countdown sends no requests");
@@ -113,7 +113,7 @@ async fn the_node_is_read_before_any_pod_is_evicted() {
     assert!(reads[0].at >= after(tainted, 60.0) && reads[0].at <= harness.deleted(&first[0]).unwrap());
     harness.stream_faults.outage(Some(InjectedFault::BlackHole));
     sleep(1.0).await;
-    harness.taint("n1", &[]);
+    harness.set_taints("n1", &[]);
     sleep(60.0).await;
     let reads = harness.sent().into_iter().filter(read).count();
     assert_eq!(reads, 2, "the node was read");

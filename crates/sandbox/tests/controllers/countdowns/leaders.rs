@@ -26,9 +26,9 @@ async fn a_killed_leader_moves_no_deadline() {
     let leader = harness.controller(elected(1)).await;
     let _follower = harness.controller(elected(2)).await;
     let first = holder(&harness);
-    let between = harness.pod("between", "n1", &[toleration("k", Some(601))]);
-    let hour = harness.pod("hour", "n1", &[toleration("k", Some(3_600))]);
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let between = harness.create_pod("between", "n1", &[toleration("k", Some(601))]);
+    let hour = harness.create_pod("hour", "n1", &[toleration("k", Some(3_600))]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(600.0).await;
     let (killed, sent) = (harness.now(), harness.sent().len());
     leader.kill().await;
@@ -49,8 +49,8 @@ async fn a_leader_hands_over() {
     let harness = SandboxHarness::new(1);
     let leader = harness.controller(elected(1)).await;
     let _follower = harness.controller(elected(2)).await;
-    let pod = harness.pod("p", "n1", &[toleration("k", Some(601))]);
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let pod = harness.create_pod("p", "n1", &[toleration("k", Some(601))]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(600.0).await;
     leader.stop().await;
     sleep(10.0).await;
@@ -63,9 +63,9 @@ async fn a_leader_hands_over() {
 async fn a_leader_that_cannot_renew_stops() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(elected(1)).await;
-    let in_time = harness.pod("in-time", "n1", &[toleration("k", Some(61))]);
-    let later = harness.pod("later", "n1", &[toleration("k", Some(75))]);
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let in_time = harness.create_pod("in-time", "n1", &[toleration("k", Some(61))]);
+    let later = harness.create_pod("later", "n1", &[toleration("k", Some(75))]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(60.0).await;
     harness.lease_faults.outage(Some(InjectedFault::Unavailable));
     sleep(540.0).await;
@@ -83,9 +83,9 @@ async fn a_leader_that_cannot_renew_stops() {
 async fn a_lost_lease_is_a_lost_right() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(elected(1)).await;
-    let pod = harness.pod("p", "n1", &[toleration("k", Some(100))]);
-    let saved = harness.pod("saved", "n1", &[toleration("k", Some(100)), toleration("l", Some(1))]);
-    harness.taint("n1", &[no_execute("k")]);
+    let pod = harness.create_pod("p", "n1", &[toleration("k", Some(100))]);
+    let saved = harness.create_pod("saved", "n1", &[toleration("k", Some(100)), toleration("l", Some(1))]);
+    harness.set_taints("n1", &[no_execute("k")]);
     sleep(50.0).await;
     for second in 0..600 {
         harness

@@ -31,18 +31,18 @@ async fn an_outage_only_delays() {
         let harness = SandboxHarness::new(3);
         let _controller = harness.controller(alone()).await;
         let tolerations = |seconds| [toleration("k", Some(seconds))];
-        let meanwhile = harness.pod("meanwhile", "n1", &tolerations(300));
-        let hour = harness.pod("hour", "n1", &tolerations(3_600));
-        let replaced = harness.pod("replaced", "n1", &tolerations(800));
-        let untainted = harness.pod("untainted", "n2", &tolerations(300));
-        let tainted = harness.taint("n1", &[no_execute("k")]);
-        harness.taint("n2", &[no_execute("k")]);
+        let meanwhile = harness.create_pod("meanwhile", "n1", &tolerations(300));
+        let hour = harness.create_pod("hour", "n1", &tolerations(3_600));
+        let replaced = harness.create_pod("replaced", "n1", &tolerations(800));
+        let untainted = harness.create_pod("untainted", "n2", &tolerations(300));
+        let tainted = harness.set_taints("n1", &[no_execute("k")]);
+        harness.set_taints("n2", &[no_execute("k")]);
         sleep(100.0).await;
         harness.outage(Some(fault));
         sleep(10.0).await;
-        harness.taint("n2", &[]);
+        harness.set_taints("n2", &[]);
         harness.delete_pod(&replaced);
-        let (successor, came) = (harness.pod("replaced", "n1", &tolerations(800)), harness.now());
+        let (successor, came) = (harness.create_pod("replaced", "n1", &tolerations(800)), harness.now());
         sleep(590.0).await;
         harness.stays(&meanwhile);
         harness.outage(None);
@@ -67,19 +67,19 @@ async fn what_was_compacted_away_is_found() {
     let harness = SandboxHarness::new(3);
     let _controller = harness.controller(alone()).await;
     let tolerations = |seconds| [toleration("k", Some(seconds))];
-    let counting = harness.pod("counting", "n1", &tolerations(1_800));
-    let gone = harness.pod("gone", "n1", &tolerations(1_800));
-    let saved = harness.pod("saved", "n2", &tolerations(1_800));
-    let unseen = harness.pod("unseen", "n3", &tolerations(1_800));
-    let tainted = harness.taint("n1", &[no_execute("k")]);
-    harness.taint("n2", &[no_execute("k")]);
+    let counting = harness.create_pod("counting", "n1", &tolerations(1_800));
+    let gone = harness.create_pod("gone", "n1", &tolerations(1_800));
+    let saved = harness.create_pod("saved", "n2", &tolerations(1_800));
+    let unseen = harness.create_pod("unseen", "n3", &tolerations(1_800));
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
+    harness.set_taints("n2", &[no_execute("k")]);
     sleep(60.0).await;
     harness.outage(Some(InjectedFault::LostBefore));
     sleep(60.0).await;
-    harness.taint("n2", &[]);
-    let late = harness.taint("n3", &[no_execute("k")]);
+    harness.set_taints("n2", &[]);
+    let late = harness.set_taints("n3", &[no_execute("k")]);
     harness.delete_pod(&gone);
-    let again = harness.pod("gone", "n2", &[]);
+    let again = harness.create_pod("gone", "n2", &[]);
     sleep(1.0).await;
     harness.server().store().compact();
     harness.outage(None);
@@ -94,14 +94,14 @@ async fn what_was_compacted_away_is_found() {
 async fn a_mark_without_deletion_is_withdrawn() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
-    let pod = harness.pod("p", "n1", &[]);
+    let pod = harness.create_pod("p", "n1", &[]);
     sleep(1.0).await;
     let (reads, writes) = (harness.faults.clone(), harness.write_faults.clone());
     let is_mark = |sent: &Sent| sent.method == Method::PATCH;
     harness.meddler.once(is_mark, move || {
         [reads, writes].iter().for_each(|faults| faults.outage(Some(InjectedFault::LostBefore)));
     });
-    harness.taint("n1", &[no_execute("k")]);
+    harness.set_taints("n1", &[no_execute("k")]);
     sleep(30.0).await;
     assert_eq!(harness.deleted(&pod), None, "the DELETE has not arrived");
     let marked = || {
@@ -111,7 +111,7 @@ async fn a_mark_without_deletion_is_withdrawn() {
         conditions.iter().any(|one| one["type"] == "DisruptionTarget")
     };
     assert!(marked(), "the mark has");
-    harness.taint("n1", &[]);
+    harness.set_taints("n1", &[]);
     harness.outage(None);
     sleep(60.0).await;
     assert!(!marked(), "S9: it stays, unmarked");

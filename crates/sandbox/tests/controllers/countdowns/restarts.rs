@@ -11,22 +11,22 @@ use testkit::toleration;
 async fn a_crash_moves_no_deadline() {
     let harness = SandboxHarness::alive(3);
     let first = harness.controller(alone()).await;
-    let by_kubectl = harness.pod("by-kubectl", "n1", &[toleration("k", Some(1_800))]);
-    let overdue = harness.pod("overdue", "n1", &[toleration("k", Some(700))]);
-    let stamped = harness.pod("stamped", "n2", &[toleration("k", Some(1_800))]);
-    let reprieved = harness.pod("reprieved", "n3", &[toleration("k", Some(1_800))]);
+    let by_kubectl = harness.create_pod("by-kubectl", "n1", &[toleration("k", Some(1_800))]);
+    let overdue = harness.create_pod("overdue", "n1", &[toleration("k", Some(700))]);
+    let stamped = harness.create_pod("stamped", "n2", &[toleration("k", Some(1_800))]);
+    let reprieved = harness.create_pod("reprieved", "n3", &[toleration("k", Some(1_800))]);
     sleep(5.0).await;
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     let mut with_time = no_execute("k");
     with_time["timeAdded"] = json!(harness.server().clock().time_text());
-    harness.taint("n2", &[with_time]);
-    harness.taint("n3", &[no_execute("k")]);
+    harness.set_taints("n2", &[with_time]);
+    harness.set_taints("n3", &[no_execute("k")]);
     sleep(600.0).await;
-    let (later, came) = (harness.pod("later", "n1", &[toleration("k", Some(1_800))]), harness.now());
+    let (later, came) = (harness.create_pod("later", "n1", &[toleration("k", Some(1_800))]), harness.now());
     sleep(1.0).await;
     first.kill().await;
     sleep(100.0).await;
-    harness.taint("n3", &[]);
+    harness.set_taints("n3", &[]);
     sleep(500.0).await;
     harness.stays(&overdue);
     let back = harness.now();
@@ -47,10 +47,10 @@ async fn a_crash_moves_no_deadline() {
 async fn a_crash_loop_moves_no_deadline() {
     let harness = SandboxHarness::new(1);
     let mut controller = harness.controller(alone()).await;
-    let five_minutes = harness.pod("five-minutes", "n1", &[toleration("k", Some(300))]);
-    let hour = harness.pod("hour", "n1", &[toleration("k", Some(3_600))]);
+    let five_minutes = harness.create_pod("five-minutes", "n1", &[toleration("k", Some(300))]);
+    let hour = harness.create_pod("hour", "n1", &[toleration("k", Some(3_600))]);
     sleep(1.0).await;
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     for _ in 0..16 {
         sleep(238.0).await;
         controller.kill().await;
@@ -66,8 +66,8 @@ async fn a_crash_loop_moves_no_deadline() {
 async fn a_stopped_controller_starts_no_request() {
     let harness = SandboxHarness::new(1);
     let controller = harness.controller(alone()).await;
-    let pod = harness.pod("p", "n1", &[toleration("k", Some(60))]);
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let pod = harness.create_pod("p", "n1", &[toleration("k", Some(60))]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(59.99).await;
     controller.stop().await;
     assert!(harness.now() <= after(tainted, 65.0));
@@ -82,17 +82,17 @@ async fn a_resumed_process_reads_before_it_acts() {
     let harness = SandboxHarness::new(2);
     let _controller = harness.controller(alone()).await;
     let tolerations = |seconds| [toleration("k", Some(seconds))];
-    let due = harness.pod("due", "n1", &tolerations(600));
-    let hour = harness.pod("hour", "n1", &tolerations(3_600));
-    let replaced = harness.pod("replaced", "n1", &tolerations(600));
-    let saved = harness.pod("saved", "n2", &tolerations(600));
-    let tainted = harness.taint("n1", &[no_execute("k")]);
-    harness.taint("n2", &[no_execute("k")]);
+    let due = harness.create_pod("due", "n1", &tolerations(600));
+    let hour = harness.create_pod("hour", "n1", &tolerations(3_600));
+    let replaced = harness.create_pod("replaced", "n1", &tolerations(600));
+    let saved = harness.create_pod("saved", "n2", &tolerations(600));
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
+    harness.set_taints("n2", &[no_execute("k")]);
     sleep(599.0).await;
     harness.slumber(300.0);
-    harness.taint("n2", &[]);
+    harness.set_taints("n2", &[]);
     harness.delete_pod(&replaced);
-    let (successor, came) = (harness.pod("replaced", "n1", &tolerations(600)), harness.now());
+    let (successor, came) = (harness.create_pod("replaced", "n1", &tolerations(600)), harness.now());
     harness.slumber(200.0);
     let woke = harness.now();
     assert_eq!(harness.deleted(&due), None, "no controller was awake");
@@ -113,9 +113,9 @@ async fn a_clock_that_is_set_moves_no_deadline() {
     let numbers: Vec<i64> = (1..=6).collect();
     let all: Vec<_> = numbers
         .iter()
-        .map(|number| harness.pod(&format!("p{number}"), "n1", &[toleration("k", Some(number * 600))]))
+        .map(|number| harness.create_pod(&format!("p{number}"), "n1", &[toleration("k", Some(number * 600))]))
         .collect();
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     for step in [HOUR, -HOUR, 0, 2 * HOUR, -2 * HOUR, HOUR, 0] {
         harness.steps.store(step, Ordering::Relaxed);
         sleep(550.0).await;
@@ -133,8 +133,8 @@ async fn a_clock_that_is_wrong_at_the_start_moves_no_deadline() {
     const ALLOWED: f64 = 2.6;
     for seconds in [600, -600, 3, 0] {
         let harness = SandboxHarness::new(1);
-        let pod = harness.pod("p", "n1", &[toleration("k", Some(300))]);
-        let tainted = harness.taint("n1", &[no_execute("k")]);
+        let pod = harness.create_pod("p", "n1", &[toleration("k", Some(300))]);
+        let tainted = harness.set_taints("n1", &[no_execute("k")]);
         sleep(100.3).await;
         harness.steps.store(seconds * 1_000_000, Ordering::Relaxed);
         let _controller = harness.start_by(harness.clock().by_the_server(), alone());

@@ -12,8 +12,8 @@ use testkit::toleration;
 async fn condition_deletion_event() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(alone()).await;
-    let pod = harness.pod("p", "n1", &[toleration("k", Some(3_600))]);
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let pod = harness.create_pod("p", "n1", &[toleration("k", Some(3_600))]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(3_599.9).await;
     assert!(harness.writes().is_empty(), "a countdown writes nothing");
     sleep(10.0).await;
@@ -49,13 +49,13 @@ async fn condition_deletion_event() {
 async fn marks_for_jobs() {
     let harness = SandboxHarness::new(1);
     let _controller = harness.controller(ControllerSettings { marking: Marking::Jobs, ..alone() }).await;
-    let plain = harness.pod("plain", "n1", &[]);
-    let job = harness.pod_with("job", "n1", &[], |pod| {
+    let plain = harness.create_pod("plain", "n1", &[]);
+    let job = harness.create_pod_with("job", "n1", &[], |pod| {
         pod["metadata"]["ownerReferences"] =
             json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": true}]);
     });
     sleep(1.0).await;
-    let tainted = harness.taint("n1", &[no_execute("k")]);
+    let tainted = harness.set_taints("n1", &[no_execute("k")]);
     sleep(5.0).await;
     for (pod, marks) in [(&plain, 0), (&job, 1)] {
         harness.went(pod, tainted, LATE);
@@ -71,9 +71,10 @@ async fn observing_writes_nothing() {
     let _controller = harness
         .controller(ControllerSettings { mode: WriteMode::Observe, stamp_taints: true, ..alone() })
         .await;
-    let all = [("now", None), ("soon", Some(10)), ("late", Some(1_800))]
-        .map(|(name, seconds)| harness.pod(name, "n1", seconds.map(|s| toleration("k", Some(s))).as_slice()));
-    harness.taint("n1", &[no_execute("k")]);
+    let all = [("now", None), ("soon", Some(10)), ("late", Some(1_800))].map(|(name, seconds)| {
+        harness.create_pod(name, "n1", seconds.map(|s| toleration("k", Some(s))).as_slice())
+    });
+    harness.set_taints("n1", &[no_execute("k")]);
     sleep(3_600.0).await;
     all.iter().for_each(|pod| harness.stays(pod));
     assert!(!harness.sent().is_empty(), "it reads");

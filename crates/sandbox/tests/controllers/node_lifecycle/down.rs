@@ -12,7 +12,7 @@ use testkit::toleration;
 #[tokio::test(start_paused = true)]
 async fn everything_at_once() {
     let harness = SandboxHarness::lively(4, 2);
-    let pod = harness.pod("p", "n1", &[toleration(keys::UNREACHABLE, Some(0))]);
+    let pod = harness.create_pod("p", "n1", &[toleration(keys::UNREACHABLE, Some(0))]);
     let _controller = harness.watched(both()).await;
     harness.silence(&["n1", "n2", "n3", "n4"]);
     sleep(1_000.0).await;
@@ -35,7 +35,7 @@ async fn everything_at_once() {
 async fn the_taints_that_are_there_go() {
     let harness = SandboxHarness::lively(4, 2);
     // It would be due while the others are silent, but before their conditions are set.
-    let held = harness.pod("held", "n1", &[toleration(keys::UNREACHABLE, Some(140))]);
+    let held = harness.create_pod("held", "n1", &[toleration(keys::UNREACHABLE, Some(140))]);
     let _controller = harness.watched(both()).await;
     harness.silence(&["n1"]);
     sleep(150.0).await;
@@ -64,7 +64,7 @@ async fn a_hush_holds_countdowns() {
         let harness = SandboxHarness::still(3, 1);
         let hearts = ["n2", "n3"].map(|node| harness.heart(node));
         let first = harness.heart("n1");
-        let pod = harness.pod("p", "n1", &[toleration(keys::UNREACHABLE, Some(100))]);
+        let pod = harness.create_pod("p", "n1", &[toleration(keys::UNREACHABLE, Some(100))]);
         let _controller = harness
             .watched(flagged(NodeLifecycleFlags { hold_countdowns, ..NodeLifecycleFlags::default() }))
             .await;
@@ -87,7 +87,7 @@ async fn a_hush_holds_countdowns() {
 #[tokio::test(start_paused = true)]
 async fn a_single_node() {
     let harness = SandboxHarness::lively(1, 1);
-    let pod = harness.pod("p", "n1", &[]);
+    let pod = harness.create_pod("p", "n1", &[]);
     let _controller = harness.watched(both()).await;
     harness.silence(&["n1"]);
     sleep(1_000.0).await;
@@ -106,7 +106,7 @@ async fn a_single_node() {
 #[tokio::test(start_paused = true)]
 async fn a_node_that_flaps() {
     let harness = SandboxHarness::lively(4, 1);
-    let pod = harness.pod("p", "n1", &[]);
+    let pod = harness.create_pod("p", "n1", &[]);
     let _controller = harness.watched(both()).await;
     harness.annotate("n1", json!("flap"));
     sleep(1_200.0).await;

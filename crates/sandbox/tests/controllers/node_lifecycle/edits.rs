@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn taints(harness: &SandboxHarness, node: &str) -> Vec<Value> {
-    harness.node(node)["spec"]["taints"].as_array().cloned().unwrap_or_default()
+    harness.get_node(node)["spec"]["taints"].as_array().cloned().unwrap_or_default()
 }
 
 /// Prepends a taint, as a user of kubectl might.
@@ -33,7 +33,7 @@ async fn foreign_taints_stay() {
         json!({"key": "node.kubernetes.io/unreachable", "effect": "PreferNoSchedule"}),
         json!({"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}),
     ];
-    harness.taint("n1", &foreign);
+    harness.set_taints("n1", &foreign);
     let _controller = harness.watched(both()).await;
     let ours = |harness: &SandboxHarness| {
         taints(harness, "n1").into_iter().filter(|one| foreign.contains(one)).count()
@@ -66,11 +66,11 @@ async fn a_value_on_an_own_key() {
     sleep(5.0).await;
     assert_eq!(taints(&harness, "n1"), Vec::<Value>::new());
     for taint in ["unschedulable:NoSchedule", "not-ready:NoExecute", UNREACHABLE] {
-        let put_on = harness.taint("n2", &[no_execute("mine"), own(taint)]);
+        let put_on = harness.set_taints("n2", &[no_execute("mine"), own(taint)]);
         sleep(5.0).await;
         harness.bore("n2", taint, &[put_on, put_on]);
         assert_eq!(taints(&harness, "n2"), [no_execute("mine")]);
-        harness.taint("n2", &[]);
+        harness.set_taints("n2", &[]);
     }
 }
 
@@ -82,12 +82,12 @@ async fn removed_by_a_user() {
     harness.silence(&["n1"]);
     sleep(200.0).await;
     let dead = after(harness.last_word("n1"), GRACE);
-    let off = harness.taint("n1", &[no_execute("mine")]);
+    let off = harness.set_taints("n1", &[no_execute("mine")]);
     sleep(50.0).await;
     harness.bore("n1", UNREACHABLE, &[dead, off, off]);
-    let again = harness.taint("n1", &[no_execute("mine")]);
+    let again = harness.set_taints("n1", &[no_execute("mine")]);
     sleep(1.0).await;
-    let at_once = harness.taint("n1", &[no_execute("mine")]);
+    let at_once = harness.set_taints("n1", &[no_execute("mine")]);
     sleep(50.0).await;
     harness.bore("n1", UNREACHABLE, &[dead, off, off, again, again, at_once, after(again, 10.0)]);
     assert_eq!(taints(&harness, "n1")[0], no_execute("mine"));
@@ -145,7 +145,7 @@ async fn replaced_between_read_and_write() {
     harness.silence(&["n1"]);
     sleep(20.0).await;
     let server = harness.server().clone();
-    let mut fresh = harness.node("n1");
+    let mut fresh = harness.get_node("n1");
     fresh["metadata"] = json!({"name": "n1", "labels": fresh["metadata"]["labels"]});
     let is_status_read =
         |sent: &crate::wire::Sent| sent.method == Method::PATCH && sent.path == "/api/v1/nodes/n1/status";

@@ -32,8 +32,8 @@ fn recovery(fault: InjectedFault) -> f64 {
 async fn the_server_is_away() {
     for fault in OUTAGES {
         let harness = SandboxHarness::lively(8, 1);
-        let pod = harness.pod("p", "n1", &[toleration(keys::UNREACHABLE, Some(1_200))]);
-        let returns = harness.pod("returns", "n2", &[]);
+        let pod = harness.create_pod("p", "n1", &[toleration(keys::UNREACHABLE, Some(1_200))]);
+        let returns = harness.create_pod("returns", "n2", &[]);
         let _controller = harness.watched(both()).await;
         harness.silence(&["n1", "n2"]);
         sleep(100.0).await;

@@ -20,7 +20,7 @@ fn tainted(harness: &SandboxHarness, nodes: &[&str]) -> Vec<Timestamp> {
 async fn killed_in_each_phase() {
     for phase in [-45.0, -20.0, -0.01, 0.0, 0.001, 0.002, 0.5, 5.0, TURN - 0.01, TURN, TURN + 0.5, 100.0] {
         let harness = SandboxHarness::lively(6, 1);
-        let pod = harness.pod("p", "n1", &[]);
+        let pod = harness.create_pod("p", "n1", &[]);
         let first = harness.watched(both()).await;
         let dying = ["n1", "n2"];
         harness.silence(&dying);
@@ -55,7 +55,7 @@ async fn killed_in_each_phase() {
 async fn killed_during_recovery() {
     for (phase, kill_first) in [(0.0, true), (0.0, false), (0.001, false), (0.002, false), (0.01, false)] {
         let harness = SandboxHarness::lively(4, 1);
-        let pod = harness.pod("p", "n1", &[]);
+        let pod = harness.create_pod("p", "n1", &[]);
         let first = harness.watched(both()).await;
         harness.silence(&["n1"]);
         sleep(200.0).await;

@@ -47,7 +47,7 @@ async fn a_cluster_vanishes() {
     let _controller = harness.controller(both()).await;
     sleep(260.0).await;
     let kept_off =
-        (1..=count).filter(|number| harness.node(&name(*number))["spec"]["taints"].is_array()).count();
+        (1..=count).filter(|number| harness.get_node(&name(*number))["spec"]["taints"].is_array()).count();
     assert_eq!(kept_off, count - STAY);
     let came: Vec<Timestamp> = turns(&harness).into_iter().map(|(at, _)| at).collect();
     assert!((1..=3).contains(&came.len()), "{came:?}");

@@ -13,10 +13,10 @@ use testkit::toleration;
 #[tokio::test(start_paused = true)]
 async fn a_node_dies() {
     let harness = SandboxHarness::lively(3, 1);
-    let usual = harness.pod("usual", "n1", &[]);
-    let short = harness.pod("short", "n1", &[toleration(keys::UNREACHABLE, Some(10))]);
-    let forever = harness.pod("forever", "n1", &[toleration(keys::UNREACHABLE, None)]);
-    let elsewhere = harness.pod("elsewhere", "n2", &[]);
+    let usual = harness.create_pod("usual", "n1", &[]);
+    let short = harness.create_pod("short", "n1", &[toleration(keys::UNREACHABLE, Some(10))]);
+    let forever = harness.create_pod("forever", "n1", &[toleration(keys::UNREACHABLE, None)]);
+    let elsewhere = harness.create_pod("elsewhere", "n2", &[]);
     let _controller = harness.watched(both()).await;
     assert!(harness.is_ready(&usual));
     harness.silence(&["n1"]);
@@ -37,7 +37,7 @@ async fn a_node_dies() {
     harness.stays(&forever);
     harness.stays(&elsewhere);
     assert!(!harness.is_ready(&forever) && harness.is_ready(&elsewhere), "NL-17");
-    let added = &harness.node("n1")["spec"]["taints"][1]["timeAdded"];
+    let added = &harness.get_node("n1")["spec"]["taints"][1]["timeAdded"];
     assert_eq!(added.as_str().unwrap(), format!("{:.0}", harness.turns_of("n1", UNREACHABLE)[0]));
 }
 
@@ -45,7 +45,7 @@ async fn a_node_dies() {
 #[tokio::test(start_paused = true)]
 async fn events_and_conditions_of_it() {
     let harness = SandboxHarness::lively(2, 1);
-    let pod = harness.pod("p", "n1", &[]);
+    let pod = harness.create_pod("p", "n1", &[]);
     let _controller = harness.watched(both()).await;
     harness.silence(&["n1"]);
     sleep(200.0).await;
@@ -104,7 +104,7 @@ async fn a_heartbeat_in_time() {
 #[tokio::test(start_paused = true)]
 async fn back_in_time() {
     let harness = SandboxHarness::lively(3, 1);
-    let usual = harness.pod("usual", "n1", &[]);
+    let usual = harness.create_pod("usual", "n1", &[]);
     let _controller = harness.watched(both()).await;
     harness.silence(&["n1"]);
     sleep(340.0).await;
@@ -178,7 +178,11 @@ async fn it_says_so_itself_and_then_nothing() {
     sleep(20.0).await;
     harness.bore("n1", NOT_READY, &[message, dead, swapped, well]);
     harness.only(&["n1"]);
-    assert!(harness.node("n1")["spec"]["taints"].is_null(), "{}", harness.node("n1")["spec"]["taints"]);
+    assert!(
+        harness.get_node("n1")["spec"]["taints"].is_null(),
+        "{}",
+        harness.get_node("n1")["spec"]["taints"]
+    );
 }
 
 /// The nodes of the still harness are ready from the beginning; the taint of new nodes is removed at the controller's
@@ -226,7 +230,7 @@ async fn labels_of_old() {
     let harness = SandboxHarness::still(2, 1);
     let _hearts = ["n1", "n2"].map(|node| harness.heart(node));
     let _controller = harness.controller(both()).await;
-    let labels = |node: &str| harness.node(node)["metadata"]["labels"].clone();
+    let labels = |node: &str| harness.get_node(node)["metadata"]["labels"].clone();
     assert_eq!(labels("n1")["beta.kubernetes.io/os"], "linux");
     assert_eq!(labels("n1")["beta.kubernetes.io/arch"], "amd64");
     harness.change_node("n1", |node| {
@@ -243,7 +247,7 @@ async fn labels_of_old() {
 #[tokio::test(start_paused = true)]
 async fn observing_writes_nothing() {
     let harness = SandboxHarness::lively(3, 1);
-    let pod = harness.pod("p", "n1", &[]);
+    let pod = harness.create_pod("p", "n1", &[]);
     let _controller = harness.watched(ControllerSettings { mode: WriteMode::Observe, ..both() }).await;
     harness.silence(&["n1"]);
     harness.change_node("n2", |node| node["spec"]["unschedulable"] = json!(true));
@@ -259,7 +263,7 @@ async fn observing_writes_nothing() {
 async fn an_hour_in_peace_writes_nothing() {
     let harness = SandboxHarness::lively(5, 2);
     let _controller = harness.watched(both()).await;
-    harness.taint("n1", &[no_execute("mine")]);
+    harness.set_taints("n1", &[no_execute("mine")]);
     sleep(10.0).await;
     let before = harness.writes().len();
     sleep(3_600.0).await;

@@ -155,7 +155,7 @@ impl SandboxHarness {
         self.server().change(&ResourcePath::object(nodes(), "", node), HAND, change).unwrap();
     }
 
-    pub(crate) fn node(&self, node: &str) -> Value {
+    pub(crate) fn get_node(&self, node: &str) -> Value {
         self.server().get(nodes(), "", node).unwrap()
     }
 

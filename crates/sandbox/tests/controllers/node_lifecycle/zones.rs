@@ -177,7 +177,7 @@ async fn nodes_go_and_come() {
         ["n1", "n2", "n3"].into_iter().partition(|node| !harness.turns_of(node, UNREACHABLE).is_empty());
     let ([first], [goes, waits]) = (&first[..], &waiting[..]) else { panic!("{first:?} {waiting:?}") };
     harness.delete_node(goes);
-    let mut mute = harness.node(waits);
+    let mut mute = harness.get_node(waits);
     mute["metadata"] = json!({"name": "mute", "annotations": {"sandbox.taintward.io/silence": "true"}});
     mute["spec"]["taints"] = json!(null);
     mute["status"]["conditions"] = json!(null);
@@ -188,14 +188,14 @@ async fn nodes_go_and_come() {
     harness.never(goes, UNREACHABLE);
     let message = harness.message("mute", "Ready");
     let created: Timestamp =
-        harness.node("mute")["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap();
+        harness.get_node("mute")["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap();
     assert!(created <= born);
     // Creation times have whole seconds: the node may have been created up to one second later.
     let [(declared, status)] = &message[..] else { panic!("{message:?}") };
     let (earliest, latest) = (after(created, 60.0), after(born, 60.0 + LATE));
     assert_eq!(status, "Unknown");
     assert!(*declared >= earliest && *declared <= latest, "{message:?}, not {earliest} to {latest}");
-    let ready = harness.node("mute")["status"]["conditions"].as_array().unwrap()[0].clone();
+    let ready = harness.get_node("mute")["status"]["conditions"].as_array().unwrap()[0].clone();
     assert_eq!(ready["reason"], "NodeStatusNeverUpdated", "NL-12");
     assert_eq!(ready["message"], "Kubelet never posted node status.");
     harness.bore("mute", UNREACHABLE, &[*declared]);
