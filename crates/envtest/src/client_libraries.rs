@@ -19,7 +19,7 @@ pub fn python_for_test(test: &str) -> Option<PathBuf> {
 
 /// A folder whose scripts find the client for Node.js; `None` as for Python.
 pub fn node_for_test(test: &str) -> Option<PathBuf> {
-    had_for_test(test, "the Node.js client of Kubernetes", node())
+    had_for_test(test, "the Node.js client of Kubernetes", node_client())
 }
 
 fn python() -> Result<PathBuf> {
@@ -33,7 +33,7 @@ fn python() -> Result<PathBuf> {
     .map(|folder| folder.join("venv/bin/python"))
 }
 
-fn node() -> Result<PathBuf> {
+fn node_client() -> Result<PathBuf> {
     installed("node-client", NODE_LOCK, |folder| {
         fs::write(folder.join("package.json"), NODE)?;
         fs::write(folder.join("package-lock.json"), NODE_LOCK)?;

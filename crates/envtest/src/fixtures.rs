@@ -5,6 +5,7 @@
 use crate::api::{PatchType, TestApi, TestApiError};
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
+use testkit::{ObjectExt as _, node, taint, toleration};
 
 /// The default namespace of pods.
 pub const NAMESPACE: &str = "default";
@@ -17,19 +18,8 @@ pub struct PodFixture {
 
 /// A pod called `name`, bound to `node`, without grace period.
 pub fn pod(name: &str, node: &str) -> PodFixture {
-    PodFixture {
-        object: json!({
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "namespace": NAMESPACE},
-            "spec": {
-                "nodeName": node,
-                "terminationGracePeriodSeconds": 0,
-                "containers": [{"name": "main", "image": "registry.invalid/main"}],
-                "tolerations": [],
-            },
-        }),
-    }
+    let pod = testkit::pod(name).namespace(NAMESPACE).on(node).tolerates([]);
+    PodFixture { object: pod.with("spec.terminationGracePeriodSeconds", 0) }
 }
 
 impl PodFixture {
@@ -45,11 +35,7 @@ impl PodFixture {
     /// Adds a toleration for every NoExecute taint with this key, for `seconds`, or indefinitely.
     #[must_use]
     pub fn bearing(self, key: &str, seconds: Option<i64>) -> Self {
-        let mut toleration = json!({"key": key, "operator": "Exists", "effect": "NoExecute"});
-        if let Some(seconds) = seconds {
-            toleration["tolerationSeconds"] = seconds.into();
-        }
-        self.tolerating(toleration)
+        self.tolerating(toleration(key, seconds))
     }
 
     /// Gives it a grace period: after a DELETE it keeps terminating until [`finish`] does the kubelet's part.
@@ -133,11 +119,8 @@ pub async fn set_seconds(api: &TestApi, name: &str, index: usize, seconds: i64) 
 /// An API server never keeps managedFields for an object that is created without a single field of its own. A node
 /// without labels would differ from any real one.
 pub async fn create_node(api: &TestApi, name: &str, taints: &[Value]) -> Result<String> {
-    let node = json!({
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux"}},
-        "spec": {"taints": taints},
-    });
+    let node = node(name).with("metadata.labels", json!({"kubernetes.io/os": "linux"}));
+    let node = node.tainted(taints.iter().cloned());
     uid_of(&api.create("/api/v1/nodes", &node).await?)
 }
 
@@ -148,7 +131,7 @@ pub async fn delete_node(api: &TestApi, name: &str) -> Result<(), TestApiError> 
 
 /// A NoExecute taint.
 pub fn no_execute(key: &str, value: &str) -> Value {
-    json!({"key": key, "value": value, "effect": "NoExecute"})
+    taint(&format!("{key}={value}"))
 }
 
 /// Replaces a node's taints as `kubectl taint` does: one patch of the whole list, with kubectl as field manager,

@@ -103,10 +103,10 @@ impl Heartbeats {
     pub async fn create(&self, api: &TestApi, name: &str) -> Result<()> {
         let (zone, images, skew) = {
             let state = self.state();
-            let node = state.node(name)?;
+            let node = state.find_node(name)?;
             (node.zone.clone(), node.images, node.skew)
         };
-        let node = api.create("/api/v1/nodes", &objects::node(name, &zone, images)).await?;
+        let node = api.create("/api/v1/nodes", &objects::registered_node(name, &zone, images)).await?;
         let uid = node.pointer("/metadata/uid").and_then(Value::as_str).context("a node without UID")?;
         let lease = objects::lease(name, uid, skew);
         match api.create(objects::LEASES, &lease).await {
@@ -159,7 +159,7 @@ impl Heartbeats {
 
     /// Renews the lease once, without a new status.
     pub async fn renew(&self, api: &TestApi, name: &str) -> Result<()> {
-        let skew = self.state().node(name)?.skew;
+        let skew = self.state().find_node(name)?.skew;
         Ok(api.patch_text(&objects::lease_path(name), &objects::renewal(skew)).await?)
     }
 
@@ -205,7 +205,7 @@ impl Heartbeats {
     /// The time since the server last confirmed a renewal of this node.
     pub fn silent_for(&self, name: &str) -> Result<Duration> {
         let state = self.state();
-        let renewed = state.node(name)?.renewed.with_context(|| format!("{name} never renewed"))?;
+        let renewed = state.find_node(name)?.renewed.with_context(|| format!("{name} never renewed"))?;
         Ok(renewed.elapsed())
     }
 
@@ -239,7 +239,7 @@ impl HeartbeatState {
 }
 
 impl HeartbeatNodes {
-    fn node(&self, name: &str) -> Result<&HeartbeatNode> {
+    fn find_node(&self, name: &str) -> Result<&HeartbeatNode> {
         let place = self.places.get(name).with_context(|| format!("no node {name} in this fleet"))?;
         Ok(&self.nodes[*place])
     }

@@ -32,7 +32,6 @@ pub mod releases;
 mod servers;
 pub mod tmux;
 pub mod usage;
-pub mod wait;
 mod watchdog;
 
 pub use api::{TestApi, TestApiError};
@@ -44,3 +43,4 @@ pub use process::ChildProcess;
 pub use process_folder::ProcessFolder;
 pub use releases::Release;
 pub use servers::free_port;
+pub use testkit::wait;

@@ -13,9 +13,10 @@ use fakekube::serve::{ApiListener, ListenerLimits};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
+use testkit::wait::let_time_pass;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// The limits under test.
 const SHORT: Duration = Duration::from_millis(400);
@@ -126,7 +127,7 @@ async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
     let (mut from, mut to) = stream.into_split();
     let dripping = tokio::spawn(async move {
         while to.write_all(b" ").await.is_ok() {
-            sleep(Duration::from_millis(10)).await;
+            let_time_pass(Duration::from_millis(10), "a slow client").await;
         }
     });
     let began = Instant::now();
@@ -297,8 +298,7 @@ async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_receive_the_one_chang
         assert!(status(&mut watcher).await.contains("200"));
         watchers.push(watcher);
     }
-    // Longer than any limit of a client: what a watch is not subject to can only be seen after that.
-    sleep(SHORT * 2).await;
+    let_time_pass(SHORT * 2, "a watch must outlive every limit of a client").await;
     let each = resident().saturating_sub(before) / 1000;
     // Both ends are in this process.
     assert!(each < 64 << 10, "{each} bytes for each watch");

@@ -1,8 +1,11 @@
-//! Builds the JSON of Kubernetes objects for tests: `pod("web").on("n1").tolerates([toleration("gpu", Some(60))])`.
+//! Builds the JSON of Kubernetes objects for tests, `pod("web").on("n1").tolerates([toleration("gpu", Some(60))])`, and
+//! waits for what they do ([`wait`]).
 //!
 //! - An object is a `serde_json::Value` as a client sends it; a test names only the fields that matter to it.
 
 #![forbid(unsafe_code)]
+
+pub mod wait;
 
 use serde_json::{Value, json};
 
@@ -49,11 +52,8 @@ pub trait ObjectExt: Sized {
     /// Sets the field at this path, such as `status.phase`; objects on the way that are missing are added.
     fn with(self, path: &str, value: impl Into<Value>) -> Self;
 
-    /// Sets these fields of the object at this path.
-    fn with_all(self, path: &str, fields: &Value) -> Self {
-        let fields = fields.as_object().into_iter().flatten();
-        fields.fold(self, |object, (field, value)| object.with(&format!("{path}.{field}"), value.clone()))
-    }
+    /// Sets these fields of the object at this path. Their names may contain dots, as those of labels do.
+    fn with_all(self, path: &str, fields: &Value) -> Self;
 
     /// Sets `metadata.namespace`.
     fn namespace(self, namespace: &str) -> Self {
@@ -88,13 +88,21 @@ pub trait ObjectExt: Sized {
 
 impl ObjectExt for Value {
     fn with(mut self, path: &str, value: impl Into<Self>) -> Self {
-        let mut place = &mut self;
-        for field in path.split('.') {
-            place = &mut place[field];
-        }
-        *place = value.into();
+        *field_mut(&mut self, path) = value.into();
         self
     }
+
+    fn with_all(mut self, path: &str, fields: &Self) -> Self {
+        let object = field_mut(&mut self, path);
+        for (field, value) in fields.as_object().into_iter().flatten() {
+            object[field] = value.clone();
+        }
+        self
+    }
+}
+
+fn field_mut<'v>(object: &'v mut Value, path: &str) -> &'v mut Value {
+    path.split('.').fold(object, |object, field| &mut object[field])
 }
 
 #[cfg(test)]

@@ -7,16 +7,11 @@ use std::time::Duration;
 use taintward_admission::server::{WallClock, WebhookListener};
 use taintward_admission::settings::{CertificateSource, WebhookServerSettings};
 use taintward_core::time::Wall;
-use tokio::time::{sleep, timeout};
+use testkit::wait::{let_time_pass, until_true};
 
 /// Waits until a client that trusts only `root` can connect.
 async fn is_shown(stage: &Stage, root: &[u8]) {
-    let waiting = async {
-        while connect(stage.address, root).await.is_err() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(TIMEOUT, waiting).await.expect("it is not served");
+    until_true("it to be served", TIMEOUT, async || connect(stage.address, root).await.is_ok()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,12 +37,8 @@ async fn a_renewal_under_load_loses_no_response() {
         is_shown(&stage, &root).await;
         assert!(connect(stage.address, &before).await.is_err(), "the old one is no longer served");
         before = root;
-        let goes_on = async {
-            while responded.load(Ordering::Relaxed) < so_far + 20 {
-                sleep(Duration::from_millis(1)).await;
-            }
-        };
-        timeout(TIMEOUT, goes_on).await.expect("open connections continue");
+        let goes_on = async || responded.load(Ordering::Relaxed) >= so_far + 20;
+        until_true("open connections to continue", TIMEOUT, goes_on).await;
     }
     done.store(true, Ordering::Relaxed);
     for client in load {
@@ -79,19 +70,15 @@ async fn invalid_files_change_nothing_and_are_reported() {
     for (number, spoil) in spoil.iter().enumerate() {
         spoil();
         let before = stage.value(failures);
-        let rises = async {
-            // The second check started after the change.
-            while stage.value(failures) < before + 2.0 {
-                sleep(Duration::from_millis(5)).await;
-            }
-        };
-        timeout(TIMEOUT, rises).await.unwrap_or_else(|_| panic!("number {number} is not noticed"));
+        // The second check started after the change.
+        let rises = async || stage.value(failures) >= before + 2.0;
+        until_true(&format!("number {number} to be noticed"), TIMEOUT, rises).await;
         assert!(connect(stage.address, &stage.root).await.is_ok(), "number {number} replaced the good one");
     }
     put(&good, &key);
-    sleep(Duration::from_millis(100)).await;
+    let_time_pass(Duration::from_millis(100), "a check that began before the change ends").await;
     let healed = stage.value(failures);
-    sleep(Duration::from_millis(100)).await;
+    let_time_pass(Duration::from_millis(100), "further checks must not fail").await;
     assert_eq!(stage.value(failures), healed);
     let root = stage.files.renew(1, 90);
     is_shown(&stage, &root).await;

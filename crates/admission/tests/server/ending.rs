@@ -3,8 +3,9 @@
 use super::stage::{Client, SHORT, Stage, TIMEOUT, limits, question};
 use std::time::Duration;
 use taintward_admission::settings::ServerLimits;
+use testkit::wait::{let_time_pass, until_true};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 #[tokio::test]
 async fn requests_in_flight_complete_and_idle_connections_are_closed() {
@@ -19,7 +20,7 @@ async fn requests_in_flight_complete_and_idle_connections_are_closed() {
     busy.write_all(format!("{head} {}\r\n\r\n", body.len()).as_bytes()).await.unwrap();
     busy.write_all(&body.as_bytes()[..50_000]).await.unwrap();
     stage.becomes("taintward_webhook_connections", 3.0).await;
-    sleep(Duration::from_millis(50)).await;
+    let_time_pass(Duration::from_millis(50), "the server reads the half, which no metric shows").await;
     stage.request_stop();
     let mut rest = Vec::new();
     let ended = timeout(TIMEOUT, idle.read_to_end(&mut rest)).await;
@@ -39,12 +40,7 @@ async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
     stage.request_stop();
     let mut client = Client::connect(&stage).await;
     assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200);
-    let reported = async {
-        while client.get("/readyz").await.0 == 200 {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(TIMEOUT, reported).await.expect("readiness does not change");
+    until_true("readiness to change", TIMEOUT, async || client.get("/readyz").await.0 != 200).await;
     drop(client);
     timeout(TIMEOUT, &mut stage.served).await.expect("it does not end").unwrap();
 }

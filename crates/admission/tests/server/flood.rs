@@ -8,7 +8,7 @@ use attack::{FloodAttack, FloodTarget};
 use rustls::pki_types::ServerName;
 use std::time::{Duration, Instant};
 use taintward_admission::settings::ServerLimits;
-use tokio::time::sleep;
+use testkit::wait::let_time_pass;
 
 const LASTS: Duration = Duration::from_secs(4);
 /// On an idle machine a tenth of it suffices; a new connection that is closed before its handshake is done gets no
@@ -57,7 +57,8 @@ async fn round(stage: &Stage) -> Vec<Duration> {
             assert_eq!(kept.post("/validate", question("a", 2000)).await.0, 200);
         }
         took.push(sent.elapsed());
-        sleep(Duration::from_millis(10)).await;
+        let_time_pass(Duration::from_millis(10), "the good client sends at most a hundred reviews a second")
+            .await;
     }
     took
 }

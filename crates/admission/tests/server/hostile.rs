@@ -5,9 +5,10 @@ use super::stage::{Client, SHORT, Stage, TIMEOUT, connect, limits, question};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use taintward_admission::settings::ServerLimits;
+use testkit::wait::{let_time_pass, until};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// Within this time a good client gets a response, whatever others do. On a shared machine it may take some of it to be
 /// scheduled at all.
@@ -113,15 +114,8 @@ async fn a_client_that_shares_an_address_with_a_flood_connects_after_the_floods_
         held.push(stream);
     }
     stage.becomes("taintward_webhook_connections", 60.0).await;
-    let accepted = async {
-        loop {
-            match connect(stage.address, &stage.root).await {
-                Ok(stream) => return stream,
-                Err(_) => sleep(Duration::from_millis(20)).await,
-            }
-        }
-    };
-    let mut good = Client::over(timeout(TIMEOUT, accepted).await.expect("it connects at some time")).await;
+    let accepted = async || Ok(connect(stage.address, &stage.root).await.ok());
+    let mut good = Client::over(until("a connection to be accepted", TIMEOUT, accepted).await.unwrap()).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     assert!(ends(&mut held[0]).await, "the connection that was silent for the longest is closed");
     // Useful and never silent for long: it stays, whatever other connections do.
@@ -185,7 +179,7 @@ async fn a_flood_of_unsupported_http_2_delays_no_other_client() {
         ends(&mut stream).await
     };
     let floods: Vec<_> = (0..3).map(|_| tokio::spawn(flood(stage.clone()))).collect();
-    sleep(Duration::from_millis(20)).await;
+    let_time_pass(Duration::from_millis(20), "the floods are under way").await;
     soon(&stage).await;
     for flood in floods {
         assert!(flood.await.unwrap(), "the connection is closed");

@@ -20,6 +20,7 @@ use taintward_admission::server::{WallClock, WebhookListener, WebhookService};
 use taintward_admission::settings::*;
 use taintward_core::time::{Mono, Wall};
 use taintward_server::metrics::{Exposition, Registry};
+use testkit::wait::until_true;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -210,13 +211,7 @@ impl Stage {
     }
 
     async fn wait(&self, series: &str, value: f64, holds: impl Fn(f64) -> bool) {
-        let is = timeout(TIMEOUT, async {
-            while !holds(self.value(series)) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
-        assert!(is.is_ok(), "{series} is {}, not {value}", self.value(series));
+        until_true(&format!("{series} to be {value}"), TIMEOUT, async || holds(self.value(series))).await;
     }
 
     pub(crate) async fn tls(&self) -> TlsStream<TcpStream> {

@@ -2,6 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use testkit::{ObjectExt as _, node};
 
 /// The path of the nodes' leases.
 pub(super) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
@@ -45,7 +46,7 @@ pub(super) fn conditions(all: &[(&str, &str)]) -> Vec<Value> {
 }
 
 /// A node that has just registered, Ready.
-pub(super) fn node(name: &str, zone: &str, images: usize) -> Value {
+pub(super) fn registered_node(name: &str, zone: &str, images: usize) -> Value {
     let image = |number: usize| {
         json!({
             "names": [
@@ -58,28 +59,28 @@ pub(super) fn node(name: &str, zone: &str, images: usize) -> Value {
     let capacity = json!({
         "cpu": "16", "memory": "65536Mi", "pods": "110", "ephemeral-storage": "102687672Ki", "hugepages-2Mi": "0",
     });
-    json!({
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {
-            "name": name,
-            "labels": {
-                "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
-                "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64",
-                "topology.kubernetes.io/zone": zone, "node.kubernetes.io/instance-type": "m7",
-            },
-            "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"},
+    let labels = json!({
+        "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64",
+        "topology.kubernetes.io/zone": zone, "node.kubernetes.io/instance-type": "m7",
+    });
+    let status = json!({
+        "capacity": capacity, "allocatable": capacity,
+        "conditions": conditions(&HEALTHY),
+        "addresses": [{"type": "Hostname", "address": name}],
+        "nodeInfo": {
+            "machineID": name, "systemUUID": name, "bootID": name, "kernelVersion": "6.12", "osImage": "Linux",
+            "containerRuntimeVersion": "containerd://2.2.0", "kubeletVersion": "v1.36.3",
+            "kubeProxyVersion": "", "operatingSystem": "linux", "architecture": "amd64",
         },
-        "spec": {"providerID": format!("invalid:///{zone}/{name}")},
-        "status": {
-            "capacity": capacity, "allocatable": capacity,
-            "conditions": conditions(&HEALTHY),
-            "addresses": [{"type": "Hostname", "address": name}],
-            "nodeInfo": {
-                "machineID": name, "systemUUID": name, "bootID": name, "kernelVersion": "6.12", "osImage": "Linux",
-                "containerRuntimeVersion": "containerd://2.2.0", "kubeletVersion": "v1.36.3",
-                "kubeProxyVersion": "", "operatingSystem": "linux", "architecture": "amd64",
-            },
-            "images": (0..images).map(image).collect::<Vec<_>>(),
-        },
-    })
+        "images": (0..images).map(image).collect::<Vec<_>>(),
+    });
+    node(name)
+        .with("metadata.labels", labels)
+        .with(
+            "metadata.annotations",
+            json!({"volumes.kubernetes.io/controller-managed-attach-detach": "true"}),
+        )
+        .with("spec.providerID", format!("invalid:///{zone}/{name}"))
+        .with("status", status)
 }

@@ -11,17 +11,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use testkit::wait::{let_time_pass, until_true};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 const HELD: usize = 1010;
 const NEW_A_SECOND: u32 = 1000;
 const MISCHIEF: usize = 60;
+
+/// On a busy machine, every part of the attack runs within this.
+const START_MAX: Duration = Duration::from_secs(120);
 
 /// The target of the attack, and its counters.
 pub(crate) struct FloodTarget {
@@ -85,9 +89,10 @@ impl FloodAttack {
     /// Waits until every part of the attack runs.
     pub(crate) async fn has_started(&self) {
         let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
-        while count(&self.target.churned) < NEW_A_SECOND as usize || count(&self.target.healthy) < 100 {
-            sleep(Duration::from_millis(10)).await;
-        }
+        until_true("the attack to run", START_MAX, async || {
+            count(&self.target.churned) >= NEW_A_SECOND as usize && count(&self.target.healthy) >= 100
+        })
+        .await;
     }
 
     /// What the attack has done until now.
@@ -145,7 +150,7 @@ impl FloodTarget {
         loop {
             stream.write_all(more.as_bytes()).await?;
             self.sent.fetch_add(more.len(), Ordering::Relaxed);
-            sleep(Duration::from_millis(50)).await;
+            let_time_pass(Duration::from_millis(50), "a slow client").await;
         }
     }
 
@@ -154,7 +159,7 @@ impl FloodTarget {
         stream.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\na: ").await?;
         loop {
             stream.write_all(b"b").await?;
-            sleep(Duration::from_millis(100)).await;
+            let_time_pass(Duration::from_millis(100), "a slow client").await;
         }
     }
 
@@ -175,7 +180,7 @@ impl FloodTarget {
             }
             let pages = bytes[..count].windows(9).filter(|it| it == b"HTTP/1.1 ").count();
             self.pages.fetch_add(pages, Ordering::Relaxed);
-            sleep(Duration::from_millis(50)).await;
+            let_time_pass(Duration::from_millis(50), "a slow client").await;
         }
     }
 }
@@ -196,10 +201,10 @@ async fn hold(target: Arc<FloodTarget>) {
                 && stream.read(&mut bytes).await.is_ok_and(|count| count > 0)
             {
                 target.healthy.fetch_add(1, Ordering::Relaxed);
-                sleep(Duration::from_millis(1500)).await;
+                let_time_pass(Duration::from_millis(1500), "an idle connection").await;
             }
         }
-        sleep(Duration::from_millis(500)).await;
+        let_time_pass(Duration::from_millis(500), "the client connects again after a pause").await;
     }
 }
 
@@ -228,6 +233,6 @@ async fn mischief(target: Arc<FloodTarget>, number: usize) {
             1 => target.send_endless_head().await,
             _ => target.request_pages().await,
         };
-        sleep(Duration::from_millis(500)).await;
+        let_time_pass(Duration::from_millis(500), "the client connects again after a pause").await;
     }
 }

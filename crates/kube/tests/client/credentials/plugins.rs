@@ -5,6 +5,7 @@ use super::setting::{REQUEST, Setting, believed, request};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use taintward_kube::config::{ProbeError, probe};
+use testkit::wait::{let_time_pass, until_true};
 
 /// A script that prints a credential with this status.
 fn gives(status: &str) -> String {
@@ -41,7 +42,7 @@ async fn a_token_is_renewed_before_its_end_without_waiting_requests() {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(7) {
         assert!(request(&connected).await.is_ok(), "the current token is valid until the server refuses it");
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        let_time_pass(Duration::from_millis(300), "requests that do not wait for the renewal").await;
     }
     server.with(|state| state.tokens = vec!["u"]);
     believed(&connected, Duration::from_secs(4)).await;
@@ -68,7 +69,7 @@ async fn a_401_runs_the_plugin_again_but_not_all_the_time() {
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(6) {
         assert!(request(&connected).await.is_err());
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        let_time_pass(Duration::from_millis(10), "hundreds of requests, and not thousands").await;
     }
     assert!((3..=5).contains(&setting.runs()), "{}", setting.runs());
     assert!(server.with(|state| state.rejected) > 100);
@@ -125,7 +126,8 @@ async fn a_plugin_that_failed_and_recovers_is_used() {
     let connected = setting.connect(&format!("http://{}", server.address), "", &user).await;
     for _ in 0..40 {
         assert!(matches!(request(&connected).await, Err(ProbeError::Credentials(_))));
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        let_time_pass(Duration::from_millis(100), "requests for four seconds, in which the plugin fails")
+            .await;
     }
     assert!((2..=4).contains(&setting.runs()), "{}", setting.runs());
     setting.write("well", "");
@@ -171,9 +173,5 @@ async fn a_plugin_that_hangs_is_killed_with_the_clients() {
     };
     assert!(alive("child") && alive("own"));
     drop(connected);
-    let began = Instant::now();
-    while alive("child") || alive("own") {
-        assert!(began.elapsed() < Duration::from_secs(5), "it still runs");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until_true("both to be killed", Duration::from_secs(5), async || !alive("child") && !alive("own")).await;
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use taintward_kube::config::{ConnectSettings, Connected, ProbeError, connect, probe};
+use testkit::wait::{let_time_pass, until_true};
 
 /// The timeout of the controller's requests.
 pub(super) const REQUEST: Duration = Duration::from_secs(3);
@@ -81,19 +82,13 @@ pub(super) async fn meanwhile(
     while began.elapsed() < length {
         let response = request(connected).await;
         assert!(check(&response), "after {:?}: {response:?}", began.elapsed());
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        let_time_pass(Duration::from_millis(100), "one request every 100 ms").await;
     }
 }
 
-/// Sends a request every 100 ms until one is accepted. Returns how long that took.
+/// Sends requests until one is accepted. Returns how long that took.
 pub(super) async fn believed(connected: &Connected, most: Duration) -> Duration {
     let began = Instant::now();
-    loop {
-        let response = request(connected).await;
-        if response.is_ok() {
-            return began.elapsed();
-        }
-        assert!(began.elapsed() < most, "not accepted within {most:?}: {response:?}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    until_true("a request to be accepted", most, async || request(connected).await.is_ok()).await;
+    began.elapsed()
 }

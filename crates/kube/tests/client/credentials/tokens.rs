@@ -4,6 +4,7 @@ use super::server::{Server, State};
 use super::setting::{Setting, believed, request};
 use std::time::Duration;
 use taintward_kube::config::ProbeError;
+use testkit::wait::let_time_pass;
 
 /// As `echo` writes it, or a mount of a Secret that was edited by hand.
 #[tokio::test]
@@ -37,10 +38,10 @@ async fn a_token_that_was_revoked_immediately_is_replaced_by_the_next_request() 
     // The other way round: revoked first, and there are no requests when the new one arrives.
     server.with(|state| state.tokens = vec!["third"]);
     assert!(request(&connected).await.is_err());
-    // No request may be sent in this time, so there is nothing to wait for.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let no_requests = "no request may be sent: files are read without any";
+    let_time_pass(Duration::from_secs(2), no_requests).await;
     setting.write("token", "third\n");
-    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let_time_pass(Duration::from_millis(1500), no_requests).await;
     assert!(
         request(&connected).await.is_ok(),
         "files are read while their token is refused, even without requests"
