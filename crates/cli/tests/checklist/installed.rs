@@ -117,14 +117,14 @@ pub(crate) fn restricted(there: &Installed<'_>) -> Found {
         assert_eq!(preferred["matchExpressions"][0], serde_json::json!({"key": role, "operator": "Exists"}));
         let borne = template["spec"]["tolerations"].as_array().unwrap().iter();
         assert!(borne.clone().any(|one| one["key"] == role && one["effect"] == "NoSchedule"), "{template:#}");
-        let (message, warned) = there.pod(&template);
+        let (message, warned) = there.dry_run_pod(&template);
         assert!(
             message.contains("created (server dry run)") && warned.is_empty(),
             "{name}: {message}{warned}"
         );
         let mut loose = template.clone();
         loose["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = true.into();
-        let (_, rejected) = there.pod(&loose);
+        let (_, rejected) = there.dry_run_pod(&loose);
         assert!(rejected.contains("violates PodSecurity \"restricted"), "the level holds: {rejected}");
         let sources = &template["spec"]["volumes"][0]["projected"]["sources"];
         let hour = &sources[0]["serviceAccountToken"]["expirationSeconds"];

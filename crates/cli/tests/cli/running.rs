@@ -2,13 +2,14 @@
 
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
-use super::timeout::Lines;
+use super::timeout::{Lines, eventually};
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use testkit::wait::until_blocking;
 
 pub(crate) fn taintward(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
@@ -75,14 +76,7 @@ impl Running {
     }
 
     pub(crate) fn ends_within(&mut self, limit: Duration) -> i32 {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            assert!(began.elapsed() < limit, "it does not end");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until_blocking("it to end", limit, || self.child.try_wait().unwrap()).code().unwrap_or(-1)
     }
 }
 
@@ -167,4 +161,12 @@ pub(crate) fn request(kubeconfig: &str, method: &str, path: &str, body: &str) ->
         let request = request.body(body.as_bytes().to_vec()).unwrap();
         kube::Client::try_from(config).unwrap().request_text(request).await.unwrap()
     })
+}
+
+/// Waits until the pods of a sandbox run, as they should before their node gets a taint.
+pub(crate) fn until_pods_run(kubeconfig: &str) {
+    eventually("pods run", || {
+        let pods = request(kubeconfig, "GET", "/api/v1/namespaces/shop/pods", "");
+        (pods.matches("\"phase\":\"Running\"").count() >= 15).then_some(())
+    });
 }

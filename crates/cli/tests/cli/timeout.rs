@@ -5,7 +5,8 @@
 use std::io::Read;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use testkit::wait::until_blocking;
 
 /// On a busy machine, everything arrives within this if it arrives at all.
 pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(120);
@@ -74,13 +75,7 @@ impl Lines {
 }
 
 /// Repeats a check until it returns a value.
-pub(crate) fn eventually<T>(what: &str, mut requested: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(response) = requested() {
-            return response;
-        }
-        assert!(began.elapsed() < STARTUP_TIMEOUT, "timed out: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+#[track_caller]
+pub(crate) fn eventually<T>(what: &str, probe: impl FnMut() -> Option<T>) -> T {
+    until_blocking(what, STARTUP_TIMEOUT, probe)
 }

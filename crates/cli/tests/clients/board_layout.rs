@@ -88,8 +88,8 @@ fn an_idle_board_explains_itself_and_slash_shows_the_keys() {
     else {
         return;
     };
-    let nodes = [scene::node("n1", "z1", &[])];
-    let server = PageServer::start(&scene::state(&nodes, &[scene::pod("web-1", "n1", None)]));
+    let nodes = [scene::board_node("n1", "z1", &[])];
+    let server = PageServer::start(&scene::state(&nodes, &[scene::board_pod("web-1", "n1", None)]));
     browser.resize(1280, 800).unwrap();
     browser.open(&server.address()).unwrap();
     browser.until("the hint", "document.querySelector('#hint').textContent === 'Open a node.'").unwrap();

@@ -64,7 +64,7 @@ fn a_countdown_is_shown_and_ends() {
     browser.until("the ring gets shorter", &format!("{ring} < {part}")).unwrap();
 
     // Another deadline, and a clock that is far from this machine's.
-    server.submit(&json!({"now": NOW + 249.0, "pods": [scene::pod("web-1", "n1", Some(NOW + 252.0))]}));
+    server.submit(&json!({"now": NOW + 249.0, "pods": [scene::board_pod("web-1", "n1", Some(NOW + 252.0))]}));
     browser.until("the deadline is near", &format!("/^in [12]s/.test({first})")).unwrap();
     browser.until("it is over", &format!("{first}.startsWith('now')")).unwrap();
     assert_eq!(count(&mut browser, "[transform].s2"), 0, "what the server has not told is not shown");
@@ -132,8 +132,9 @@ fn explanations_and_plans_open_by_mouse_and_keys_and_are_in_the_address() {
 #[test]
 fn a_whole_state_that_follows_another_changes_all_of_the_screen() {
     let mut browser = browser_or_skip!("a_whole_state_that_follows_another_changes_all_of_the_screen");
-    let nodes = |taints: &[Value]| [scene::node("n1", "z1", taints), scene::node("n2", "z2", &[])];
-    let pods = |deadline| [scene::pod("web-1", "n1", deadline), scene::pod("web-2", "n2", None)];
+    let nodes =
+        |taints: &[Value]| [scene::board_node("n1", "z1", taints), scene::board_node("n2", "z2", &[])];
+    let pods = |deadline| [scene::board_pod("web-1", "n1", deadline), scene::board_pod("web-2", "n2", None)];
     let server = PageServer::start(&scene::state(&nodes(&[]), &pods(None)));
     opened(&mut browser, &server);
     browser.click("document.querySelector('.tile button')").unwrap();
@@ -144,7 +145,7 @@ fn a_whole_state_that_follows_another_changes_all_of_the_screen() {
     assert_eq!(count(&mut browser, ".s1[transform]"), 0);
 
     // The same nodes with as many pods, so that only their contents differ.
-    let state = scene::state(&nodes(&[scene::taint()]), &pods(Some(NOW + 252.0)));
+    let state = scene::state(&nodes(&[scene::board_taint()]), &pods(Some(NOW + 252.0)));
     let [mut first, mut last] = [state.clone(), json!({})];
     (first["pods"], last["pods"]) = (json!([]), state["pods"].clone());
     server.send_part(&first);
@@ -220,7 +221,7 @@ fn the_page_connects_again_to_a_server_that_was_away() {
     assert_eq!(text_of(&mut browser, "#said"), "The connection to the board is lost; the page reconnects.");
     assert_eq!(count(&mut browser, ".tile"), 2, "what was known stays");
 
-    let server = PageServer::at(port, &scene::state(&[scene::node("n3", "z3", &[])], &[]));
+    let server = PageServer::at(port, &scene::state(&[scene::board_node("n3", "z3", &[])], &[]));
     browser.until("it is live", &format!("{link} === 'live'")).unwrap();
     browser
         .until("what is new is shown", "document.querySelector('.tile bdi').textContent === 'n3'")

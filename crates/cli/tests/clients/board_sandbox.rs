@@ -254,7 +254,7 @@ fn board_at(port: u16, kubeconfig: &str) -> (Running, String) {
     (board, line.rsplit(' ').next().unwrap().to_owned())
 }
 
-fn taint(kubeconfig: &str, node: &str, key: &str) {
+fn set_taint(kubeconfig: &str, node: &str, key: &str) {
     let taints = json!({"spec": {"taints": [{"key": key, "value": "v", "effect": "NoExecute"}]}});
     request(kubeconfig, "PATCH", &format!("/api/v1/nodes/{node}"), &taints.to_string());
 }
@@ -275,14 +275,14 @@ fn a_page_says_that_its_board_ended_and_continues_with_the_next_one() {
     let page = browser.open_tab().unwrap();
     browser.open(&address).unwrap();
     browser.until("its nodes", "document.querySelectorAll('.tile').length === 6").unwrap();
-    taint(&kubeconfig, "n1", "before");
+    set_taint(&kubeconfig, "n1", "before");
     browser.until("the first taint", &shows("before=v:NoExecute")).unwrap();
     assert_eq!(browser.evaluate(LINK).unwrap(), "live");
 
     board.signal(rustix::process::Signal::INT);
     assert_eq!(board.ends_within(Duration::from_secs(30)), 0);
     browser.until("it says so", &format!("{LINK}.startsWith('reconnecting since ')")).unwrap();
-    taint(&kubeconfig, "n2", "meanwhile");
+    set_taint(&kubeconfig, "n2", "meanwhile");
     assert_eq!(browser.evaluate(&shows("before=v:NoExecute")).unwrap(), true, "what was known stays");
     assert_eq!(browser.evaluate(&shows("meanwhile=v:NoExecute")).unwrap(), false, "no board told it");
 
@@ -316,7 +316,7 @@ fn hidden_pages_keep_no_connection_and_catch_up() {
         browser.until("its nodes", "document.querySelectorAll('.tile').length === 3").unwrap();
         assert_eq!(browser.evaluate(LINK).unwrap(), "live");
     }
-    taint(&kubeconfig, "n1", "meanwhile");
+    set_taint(&kubeconfig, "n1", "meanwhile");
     browser.until("the page in sight shows it", &shows("meanwhile=v:NoExecute")).unwrap();
     browser.show_tab(&tabs[0]).unwrap();
     browser.until("it catches up", &shows("meanwhile=v:NoExecute")).unwrap();

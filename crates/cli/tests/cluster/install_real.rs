@@ -8,6 +8,7 @@ use crate::turn;
 use serde_json::Value;
 use std::path::Path;
 use taintward_envtest::{Account, Cluster, ClusterConfig};
+use testkit::{ObjectExt as _, pod};
 
 const IMAGE: &str = "--image=registry.example.com/taintward:1";
 
@@ -94,7 +95,7 @@ fn configurations_block_no_request(there: &Installed<'_>) {
         }
     }
     there.kubectl("create namespace shop");
-    let (message, warned) = there.create(&pod("web"));
+    let (message, warned) = there.create(&pod("web").namespace("shop"));
     assert!(message.contains("pod/web created") && warned.is_empty(), "{message}{warned}");
     let (message, warned) = there.kubectl("label pod web -n shop a=b");
     assert!(message.contains("labeled"), "{message}{warned}");
@@ -117,17 +118,8 @@ fn lists_come_along_with_the_pods(there: &Installed<'_>, file: &Path) {
     assert_eq!(conditions, Some(2), "every pod is judged by what its namespace allows");
     let template = there.json("get deployment taintward-webhook")["spec"]["template"].clone();
     assert_eq!(template["metadata"]["annotations"]["taintward.io/restriction-config"], text);
-    let (message, warned) = there.pod(&template);
+    let (message, warned) = there.dry_run_pod(&template);
     assert!(message.contains("created (server dry run)") && warned.is_empty(), "{message}{warned}");
-}
-
-fn pod(name: &str) -> Value {
-    serde_json::json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "shop"},
-        "spec": {"containers": [{"name": "main", "image": "registry.example.com/web:1"}]},
-    })
 }
 
 /// The webhook owns its CA. An edit by hand is reported, and reverted only with --force-conflicts.

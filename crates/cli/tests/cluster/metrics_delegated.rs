@@ -9,8 +9,8 @@ use kube::{Client, Config};
 use serde_json::json;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
-use std::time::{Duration, Instant};
 use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, TestApi, access};
+use testkit::wait::until_true;
 
 /// A port that is free at the moment.
 fn free() -> u16 {
@@ -89,11 +89,8 @@ fn metrics_are_for_tokens_that_the_api_server_authorizes() {
         // Without permission for reviews, every client is rejected.
         assert_eq!(get(&https, "/metrics", &scraper).await, Some(500));
         bind(&admin, "system:auth-delegator", ("kube-system", "taintward")).await;
-        let began = Instant::now();
-        while get(&https, "/metrics", &scraper).await != Some(200) {
-            assert!(began.elapsed() < STARTUP_TIMEOUT, "an authorized token is never admitted");
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
+        let admitted = async || get(&https, "/metrics", &scraper).await == Some(200);
+        until_true("an authorized token to be admitted", STARTUP_TIMEOUT, admitted).await;
         assert_eq!(get(&https, "/metrics", &stranger).await, Some(403));
         assert_eq!(get(&https, "/metrics", "nonsense").await, Some(401));
         assert_eq!(get(&https, "/metrics", "").await, Some(401));

@@ -10,6 +10,7 @@ use std::time::Duration;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::create_node;
 use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, TestApi, wait};
+use testkit::{ObjectExt as _, pod};
 
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 const GUARDS: &str = "/apis/taintward.io/v1alpha1/poolguards";
@@ -38,15 +39,16 @@ fn pool(name: &str, taint: Value) -> Value {
         "spec": {"taint": taint, "nodes": {"names": ["gpu"]}, "users": {"users": users, "groups": ["ops"]}}})
 }
 
-fn pod(name: &str, tolerations: &Value) -> Value {
-    json!({"metadata": {"name": name},
-        "spec": {"containers": [{"name": "c", "image": "i"}], "tolerations": tolerations}})
-}
-
 impl Scene {
     /// The rejection of a pod with these tolerations; `None` if it is admitted.
     async fn rejection(&self, tolerations: &Value) -> Option<String> {
-        let reported = self.outsider.create(&format!("{PODS}?dryRun=All"), &pod("probe", tolerations)).await;
+        let reported = self
+            .outsider
+            .create(
+                &format!("{PODS}?dryRun=All"),
+                &pod("probe").with("spec.tolerations", tolerations.clone()),
+            )
+            .await;
         let error = reported.err()?.to_string();
         assert!(error.contains("are not for this pod"), "it is not judged: {error}");
         Some(error)
@@ -207,7 +209,7 @@ async fn many_pools_are_judged(scene: &Scene, installed: &Installation<'_>) {
     .await
     .unwrap();
     assert_eq!(scene.rejection(&all).await, None);
-    scene.outsider.create(PODS, &pod("standing", &all)).await.unwrap();
+    scene.outsider.create(PODS, &pod("standing").with("spec.tolerations", all)).await.unwrap();
     tolerations[MANY - 1] = tolerates("value-57".into());
     all = json!(tolerations);
     let rejection = scene.rejection(&all).await.expect("one is for pool many-57");

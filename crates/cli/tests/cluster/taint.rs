@@ -64,7 +64,7 @@ fn taints_record_their_age_like_those_of_kubectl() {
     let outcomes: [Outcome; 2] = stage.both(&case);
     assert!(outcomes.iter().all(|outcome| outcome.code == 0), "{outcomes:?}");
     let entries = [Side::Kubectl, Side::Taintward].map(|side| {
-        let node = stage.node(side, 1);
+        let node = stage.get_node(side, 1);
         let entries = node["metadata"]["managedFields"].as_array().unwrap().clone();
         let own = entries.into_iter().find(|entry| entry["manager"] == "kubectl-taint").unwrap();
         (own["operation"].clone(), own["fieldsV1"]["f:spec"]["f:taints"].clone())

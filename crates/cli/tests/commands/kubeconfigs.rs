@@ -3,7 +3,8 @@
 use crate::cli::running::{Folder, Running, text};
 use crate::cli::timeout::Lines;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use testkit::wait::within_blocking;
 
 /// A sandbox, and its kubeconfig.
 fn sandbox(folder: &Folder) -> (Running, String) {
@@ -188,15 +189,8 @@ fn no_kubeconfig_makes_a_command_panic() {
         let mut command = program(typed, &kubeconfig);
         let errors = std::fs::File::create(folder.file("errors")).unwrap();
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap();
-        let began = Instant::now();
         // Controllers and the board try again until the server answers.
-        let status = loop {
-            match child.try_wait().unwrap() {
-                Some(status) => break Some(status),
-                None if began.elapsed() > Duration::from_secs(2) => break None,
-                None => std::thread::sleep(Duration::from_millis(5)),
-            }
-        };
+        let status = within_blocking(Duration::from_secs(2), || child.try_wait().unwrap());
         let _ = child.kill();
         child.wait().unwrap();
         let message = std::fs::read_to_string(folder.file("errors")).unwrap();

@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use testkit::wait::{let_time_pass_blocking, until_blocking, within_blocking};
 
 /// The program with a clean environment.
 fn taintward() -> Command {
@@ -18,12 +19,8 @@ fn taintward() -> Command {
 fn output(command: &mut Command) -> (Option<i32>, String, String) {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let timeout = Instant::now() + Duration::from_secs(20);
-    while child.try_wait().unwrap().is_none() {
-        if Instant::now() > timeout {
-            child.kill().unwrap();
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    if within_blocking(Duration::from_secs(20), || child.try_wait().unwrap()).is_none() {
+        child.kill().unwrap();
     }
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
@@ -200,11 +197,8 @@ impl Running {
             .arg(&kubeconfig);
         let child = command.stderr(Stdio::piped()).spawn().unwrap();
         let running = Self { child, port, kubeconfig };
-        let timeout = Instant::now() + Duration::from_secs(20);
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            assert!(Instant::now() < timeout, "no process listens");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let connects = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok();
+        until_blocking("a process to listen", Duration::from_secs(20), connects);
         running
     }
 
@@ -272,14 +266,10 @@ fn what_is_stuck_in_another_thread_holds_up_no_end() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_millis(800));
+        let_time_pass_blocking(Duration::from_millis(800), "it may not end while it waits for the server");
         assert!(child.try_wait().unwrap().is_none(), "{command} waits");
         kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-        let timeout = Instant::now() + Duration::from_secs(5);
-        while child.try_wait().unwrap().is_none() && Instant::now() < timeout {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let ended = child.try_wait().unwrap();
+        let ended = within_blocking(Duration::from_secs(5), || child.try_wait().unwrap());
         child.kill().unwrap();
         let mut log = String::new();
         child.stderr.take().unwrap().read_to_string(&mut log).unwrap();

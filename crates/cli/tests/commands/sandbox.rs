@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::cli::running::{File, Running, output, request, taintward, text};
+use crate::cli::running::{File, Running, output, request, taintward, text, until_pods_run};
 use crate::cli::timeout::eventually;
 
 #[test]
@@ -50,7 +50,7 @@ fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_immediately() {
     let line = sandbox.until("is scheduled to n");
     assert!(line.contains("pod shop/"), "{line}");
     assert!(std::fs::read_to_string(&kubeconfig).unwrap().contains(&address));
-    std::thread::sleep(Duration::from_secs(2));
+    until_pods_run(&kubeconfig);
     let taint = r#"{"spec":{"taints":[{"key":"k","value":"v","effect":"NoExecute"}]}}"#;
     request(&kubeconfig, "PATCH", "/api/v1/nodes/n1", taint);
     sandbox.until("Tainted       node n1 got the taint k=v:NoExecute");

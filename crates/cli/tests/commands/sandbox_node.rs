@@ -14,7 +14,7 @@ fn at_home(folder: &Folder, arguments: &[&str]) -> Command {
 }
 
 /// `taintward sandbox node ...`: exit code, standard output, standard error.
-fn node(folder: &Folder, typed: &str) -> (i32, String, String) {
+fn run_node(folder: &Folder, typed: &str) -> (i32, String, String) {
     let arguments: Vec<&str> = ["node"].into_iter().chain(typed.split_whitespace()).collect();
     let done = at_home(folder, &arguments).output().unwrap();
     let message = text(&done.stderr);
@@ -55,29 +55,32 @@ fn nodes_misbehave_and_come_back() {
         of.unwrap_or_default().to_owned()
     };
     sandbox.until("is scheduled to n");
-    let message = node(&folder, "silence n3 node/n2 n3");
+    let message = run_node(&folder, "silence n3 node/n2 n3");
     assert_eq!((message.0, message.1.as_str()), (0, "node/n3 silenced\nnode/n2 silenced\n"), "{}", message.2);
     assert!(annotations("n3").contains("\"sandbox.taintward.io/silence\":\"true\""));
     assert!(annotations("n2").contains("silence") && !annotations("n1").contains("silence"));
-    assert_eq!(node(&folder, "silence n3").1, "node/n3 unchanged\n");
-    assert_eq!(node(&folder, "flap n3").1, "node/n3 flapping\n");
+    assert_eq!(run_node(&folder, "silence n3").1, "node/n3 unchanged\n");
+    assert_eq!(run_node(&folder, "flap n3").1, "node/n3 flapping\n");
     assert!(annotations("n3").contains("\"sandbox.taintward.io/silence\":\"flap\""));
-    assert_eq!(node(&folder, "pressure n1 --kind disk,memory").1, "node/n1 under pressure: memory,disk\n");
+    assert_eq!(
+        run_node(&folder, "pressure n1 --kind disk,memory").1,
+        "node/n1 under pressure: memory,disk\n"
+    );
     assert!(annotations("n1").contains("\"sandbox.taintward.io/pressure\":\"memory,disk\""));
     sandbox.until("node n1 got the taint node.kubernetes.io/disk-pressure:NoSchedule");
-    assert_eq!(node(&folder, "pressure n1 --kind PID").1, "node/n1 under pressure: pid\n");
+    assert_eq!(run_node(&folder, "pressure n1 --kind PID").1, "node/n1 under pressure: pid\n");
     sandbox.until("node n1 got the taint node.kubernetes.io/pid-pressure:NoSchedule");
-    assert_eq!(node(&folder, "pressure n2").1, "node/n2 under pressure: memory\n");
+    assert_eq!(run_node(&folder, "pressure n2").1, "node/n2 under pressure: memory\n");
     assert_eq!(
-        node(&folder, "recover n1 n2 n3").1,
+        run_node(&folder, "recover n1 n2 n3").1,
         "node/n1 recovered\nnode/n2 recovered\nnode/n3 recovered\n"
     );
     sandbox.until("node n1 lost the taint node.kubernetes.io/pid-pressure:NoSchedule");
     for name in ["n1", "n2", "n3"] {
         assert!(!annotations(name).contains("sandbox.taintward.io"), "{name}");
     }
-    assert_eq!(node(&folder, "recover n1").1, "node/n1 unchanged\n");
-    let (code, out, message) = node(&folder, "silence n1 n9");
+    assert_eq!(run_node(&folder, "recover n1").1, "node/n1 unchanged\n");
+    let (code, out, message) = run_node(&folder, "silence n1 n9");
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(
         message.contains("node n9 does not exist, so nothing was changed; the nodes are n1, n2, n3"),
@@ -92,11 +95,11 @@ fn a_silent_node_is_tainted_and_comes_back() {
     let folder = Folder::named("silent");
     let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "3", "--speed", "30"]));
     sandbox.until("is scheduled to n");
-    assert_eq!(node(&folder, "silence n3").1, "node/n3 silenced\n");
+    assert_eq!(run_node(&folder, "silence n3").1, "node/n3 silenced\n");
     let line = sandbox.until("node n3 is not ready: ");
     assert!(line.contains("  NotReady      node n3"), "the word of the board: {line}");
     sandbox.until("node n3 got the taint node.kubernetes.io/unreachable:NoExecute");
-    assert_eq!(node(&folder, "recover n3").1, "node/n3 recovered\n");
+    assert_eq!(run_node(&folder, "recover n3").1, "node/n3 recovered\n");
     sandbox.until("node n3 is ready");
     sandbox.until("node n3 lost the taint node.kubernetes.io/unreachable:NoExecute");
 }
@@ -104,7 +107,7 @@ fn a_silent_node_is_tainted_and_comes_back() {
 #[test]
 fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     let folder = Folder::named("which");
-    let (code, _, message) = node(&folder, "silence n1");
+    let (code, _, message) = run_node(&folder, "silence n1");
     assert_eq!(code, 1);
     assert!(message.contains("cannot find a running sandbox"), "{message}");
     // The kubeconfig of a killed sandbox, and other files, are ignored.
@@ -112,7 +115,7 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
                 contexts:\n- name: a\n  context: {cluster: a, user: a}\nusers:\n- name: a\n  user: {}\ncurrent-context: a\n";
     let gone = folder.write("taintward-sandbox-1.yaml", gone);
     folder.write("taintward-sandbox-x.yaml", "nonsense");
-    let (code, _, message) = node(&folder, &format!("silence n1 --kubeconfig {gone}"));
+    let (code, _, message) = run_node(&folder, &format!("silence n1 --kubeconfig {gone}"));
     assert_eq!(code, 1);
     assert!(
         message.contains("cannot be reached") && message.contains("check that the sandbox is still running"),
@@ -121,10 +124,10 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     let chosen = folder.file("chosen");
     let mut first = Running::of(at_home(&folder, &["--plain", "--nodes", "1"]));
     first.until("KUBECONFIG");
-    assert_eq!(node(&folder, "silence n1").1, "node/n1 silenced\n");
+    assert_eq!(run_node(&folder, "silence n1").1, "node/n1 silenced\n");
     let mut second = Running::of(at_home(&folder, &["--plain", "--nodes", "1"]));
     second.until("KUBECONFIG");
-    let (code, _, message) = node(&folder, "recover n1");
+    let (code, _, message) = run_node(&folder, "recover n1");
     assert_eq!(code, 1);
     assert!(
         message.contains("more than one sandbox is running")
@@ -133,11 +136,11 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     );
     let mut third = Running::of(at_home(&folder, &["--plain", "--nodes", "2", "--kubeconfig-out", &chosen]));
     third.until("KUBECONFIG");
-    assert_eq!(node(&folder, &format!("silence n2 --kubeconfig {chosen}")).1, "node/n2 silenced\n");
+    assert_eq!(run_node(&folder, &format!("silence n2 --kubeconfig {chosen}")).1, "node/n2 silenced\n");
     let by_variable =
         at_home(&folder, &["node", "recover", "n2"]).env("KUBECONFIG", &chosen).output().unwrap();
     assert_eq!(text(&by_variable.stdout), "node/n2 recovered\n");
-    let (code, _, message) = node(&folder, &format!("silence n2 --kubeconfig {chosen} --context prod"));
+    let (code, _, message) = run_node(&folder, &format!("silence n2 --kubeconfig {chosen} --context prod"));
     assert_eq!(code, 1);
     assert!(message.contains("has no context \"prod\""), "{message}");
 }
@@ -163,7 +166,7 @@ fn a_cluster_that_is_not_a_sandbox_is_never_changed() {
     );
     std::fs::create_dir_all(folder.path().join(".kube")).unwrap();
     folder.write(".kube/config", &config);
-    let (code, out, message) = node(&folder, "silence n1");
+    let (code, out, message) = run_node(&folder, "silence n1");
     assert_eq!((code, out.as_str()), (1, ""));
     for words in ["context \"prod\"", "is not a sandbox", "v1.36.3", "nothing was changed"] {
         assert!(message.contains(words), "{words}: {message}");
@@ -183,7 +186,7 @@ fn invalid_arguments_are_rejected_before_any_request() {
         ("pressure --kind memory", "NAME"),
         ("silence n1 --kind memory", "--kind"),
     ] {
-        let (code, out, message) = node(&folder, typed);
+        let (code, out, message) = run_node(&folder, typed);
         assert_eq!((code, out.as_str()), (1, ""), "{typed}: {message}");
         assert!(message.contains(words), "{typed}: {message}");
     }

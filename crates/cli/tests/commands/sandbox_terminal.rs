@@ -6,10 +6,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::cli::running::{Folder, Running, request, taintward};
+use crate::cli::running::{Folder, Running, request, taintward, until_pods_run};
 use crate::cli::screen::displayed;
 use crate::cli::terminal::Terminal;
 use crate::cli::timeout::eventually;
+use testkit::wait::let_time_pass_blocking;
 
 /// What follows this in the output, to the end of the line.
 fn after<'t>(output: &'t str, start: &str) -> &'t str {
@@ -39,12 +40,7 @@ fn addresses_stay_whole_above_the_list_of_pending() {
         assert!(status(&board).contains(" 303"), "{}: {output:?}", status(&board));
         assert!(status(&(board.clone() + "x")).contains("401"), "a wrong token");
         let kubeconfig = after(&output, "  export KUBECONFIG=").to_owned();
-        // The pods run before their node gets a taint.
-        let pods = "/api/v1/namespaces/shop/pods";
-        eventually("pods run", || {
-            let pods = request(&kubeconfig, "GET", pods, "");
-            (pods.matches("\"phase\":\"Running\"").count() >= 15).then_some(())
-        });
+        until_pods_run(&kubeconfig);
         let taint = r#"{"spec":{"taints":[{"key":"maintenance","effect":"NoExecute"}]}}"#;
         request(&kubeconfig, "PATCH", "/api/v1/nodes/n1", taint);
         while !output.contains("EVICTED") {
@@ -114,7 +110,7 @@ fn a_board_that_cannot_be_opened_is_one_sentence() {
         let folder = Folder::named("unopened");
         let mut sandbox = Running::of(with_opener(&folder, script, &["--plain", "--open"]));
         sandbox.until("is scheduled to n1");
-        std::thread::sleep(Duration::from_millis(300));
+        let_time_pass_blocking(Duration::from_millis(300), "the sandbox may not end because of the browser");
         sandbox.signal(rustix::process::Signal::TERM);
         assert_eq!(sandbox.ends_within(Duration::from_secs(2)), 0, "the sandbox runs without a browser");
         let message = sandbox.complaint();

@@ -33,26 +33,26 @@ impl Stage {
     }
 
     /// Exit code, standard output, standard error.
-    fn taint(&self, typed: &str) -> (i32, String, String) {
+    fn run_taint(&self, typed: &str) -> (i32, String, String) {
         let done = self.command(typed).output().unwrap();
         (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
     }
 
     fn ok(&self, typed: &str) -> String {
-        let (code, out, message) = self.taint(typed);
+        let (code, out, message) = self.run_taint(typed);
         assert_eq!((code, message.as_str()), (0, ""), "{typed}");
         out
     }
 
     /// A node, as shown by a dry run.
-    fn node(&self, name: &str) -> Value {
+    fn get_node(&self, name: &str) -> Value {
         let shown = self.ok(&format!("node {name} --dry-run=client -o json probe:PreferNoSchedule"));
         serde_json::from_str(&shown).unwrap()
     }
 
     /// The notes of a node.
     fn notes(&self, name: &str) -> Vec<Value> {
-        let node = self.node(name);
+        let node = self.get_node(name);
         let annotations = node["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
         let notes = annotations.iter().filter(|(key, _)| key.starts_with("taintward.io/taint-note."));
         notes.map(|(_, value)| serde_json::from_str(value.as_str().unwrap()).unwrap()).collect()
@@ -140,7 +140,7 @@ fn expired_taints_are_shown_and_removed_on_request() {
         "{left}"
     );
     assert!(stage.notes("n1").iter().all(|note| note["taint"] != "disk=old:NoSchedule"));
-    let (code, out, message) = stage.taint("node --all --expired");
+    let (code, out, message) = stage.run_taint("node --all --expired");
     let expected = "note: no taint of these nodes has outlived its --for\n";
     assert_eq!((code, out.as_str(), message.as_str()), (0, "", expected));
     for (typed, words) in [
@@ -148,7 +148,7 @@ fn expired_taints_are_shown_and_removed_on_request() {
         ("node --expired", "at least one resource name"),
         ("--expired", ""),
     ] {
-        let (code, out, message) = stage.taint(typed);
+        let (code, out, message) = stage.run_taint(typed);
         assert!(code == 1 && out.is_empty() && message.contains(words), "{typed}: {message}");
     }
 }
@@ -161,7 +161,7 @@ fn nothing_is_noted_by_a_trial_or_about_nothing() {
         assert!(message.contains("tainted (") && message.contains("dry run)"), "{message}");
     }
     assert_eq!(stage.notes("n1"), Vec::<Value>::new());
-    let (code, out, message) = stage.taint("node n1 a- --for 2h");
+    let (code, out, message) = stage.run_taint("node n1 a- --for 2h");
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(message.contains("--for and --reason") && message.contains("adds none"), "{message}");
 }
@@ -170,11 +170,11 @@ fn nothing_is_noted_by_a_trial_or_about_nothing() {
 fn nodes_are_listed_and_missing_ones_are_reported() {
     let stage = Stage::set("taint-list");
     stage.ok("node n2 a=b:NoExecute c:NoSchedule");
-    let (code, out, message) = stage.taint("node --all --list");
+    let (code, out, message) = stage.run_taint("node --all --list");
     assert_eq!((code, message.as_str()), (0, ""));
     let first: Vec<&str> = out.lines().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!(first, ["TAINT", "<none>", "a=b:NoExecute", "c:NoSchedule", "<none>"]);
-    let (code, out, message) = stage.taint("node n3 n9 --list");
+    let (code, out, message) = stage.run_taint("node n3 n9 --list");
     assert_eq!((code, message.as_str()), (1, "Error from server (NotFound): nodes \"n9\" not found\n"));
     assert!(out.contains("n3"), "{out}");
 }
@@ -193,7 +193,7 @@ fn many_at_the_same_time_lose_nothing() {
             });
         }
     });
-    assert_eq!(stage.node("n1")["spec"]["taints"].as_array().unwrap().len(), EACH + 1, "and the probe");
+    assert_eq!(stage.get_node("n1")["spec"]["taints"].as_array().unwrap().len(), EACH + 1, "and the probe");
     assert_eq!(stage.notes("n1").len(), EACH);
 }
 
@@ -202,7 +202,7 @@ const QUESTION: &str = "Continue? [y/N] ";
 #[test]
 fn there_is_a_prompt_at_a_terminal() {
     let stage = Stage::set("taint-asks");
-    let tainted = || stage.node("n1")["spec"]["taints"].as_array().map_or(0, Vec::len) > 1;
+    let tainted = || stage.get_node("n1")["spec"]["taints"].as_array().map_or(0, Vec::len) > 1;
     for (response, code, message) in [
         ("n\r", 1, "no node was changed"),
         ("\r", 1, "no node was changed"),
@@ -246,7 +246,7 @@ fn there_is_no_prompt_where_none_is_needed() {
     let (code, shown, _) = Terminal::with(stage.command("node n1 c:NoExecute --yes")).ends();
     assert!(code == 0 && shown.contains("1 node gets c:NoExecute") && !shown.contains("Continue"), "{shown}");
     // Without a terminal at both ends there is no prompt, and no more output than kubectl's.
-    assert_eq!(stage.taint("node n1 d:NoExecute"), (0, "node/n1 tainted\n".to_owned(), String::new()));
+    assert_eq!(stage.run_taint("node n1 d:NoExecute"), (0, "node/n1 tainted\n".to_owned(), String::new()));
     let mut half = stage.command("node n1 e:NoExecute");
     half.stderr(Stdio::piped());
     let (code, shown, _) = Terminal::with_input(half).ends();

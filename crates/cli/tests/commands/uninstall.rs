@@ -4,7 +4,9 @@
 
 use crate::cli::running::{Folder, Running, request, text};
 use crate::cli::terminal::Terminal;
+use serde_json::json;
 use std::process::{Command, Stdio};
+use testkit::{ObjectExt as _, pod};
 
 const QUESTION: &str = "Continue? [y/N] ";
 
@@ -37,13 +39,8 @@ impl Stage {
     }
 
     /// Creates a pod with an annotation.
-    fn pod(&self, name: &str, annotation: &str) {
-        let pod = serde_json::json!({
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "annotations": {annotation: "{}"}},
-            "spec": {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]},
-        });
+    fn create_pod(&self, name: &str, annotation: &str) {
+        let pod = pod(name).on("n1").with("metadata.annotations", json!({annotation: "{}"}));
         let path = "/api/v1/namespaces/default/pods";
         let message = request(&self.folder.file("kubeconfig"), "POST", path, &pod.to_string());
         assert!(message.contains("\"uid\""), "{message}");
@@ -61,7 +58,7 @@ fn it_refuses_while_pods_are_held_or_guarded_by_any_process() {
     let (code, message) = stage.contains(&[]);
     assert_eq!(code, 0, "{message}");
     for annotation in ["taintward.io/guard", "taintward.io/held"] {
-        stage.pod("db-0", annotation);
+        stage.create_pod("db-0", annotation);
         let (code, message) = stage.contains(&[]);
         assert_eq!(code, 1, "{message}");
         assert!(message.starts_with("error: nothing was changed: "), "{message}");
@@ -75,7 +72,7 @@ fn it_refuses_while_pods_are_held_or_guarded_by_any_process() {
         }
         stage.remove_pod("db-0");
     }
-    stage.pod("other", "example.com/held");
+    stage.create_pod("other", "example.com/held");
     let (code, message) = stage.contains(&[]);
     assert_eq!(code, 0, "{message}");
 }

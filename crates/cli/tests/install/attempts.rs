@@ -3,6 +3,7 @@
 use super::scene::{CONTROLLER, NAMESPACE, WEBHOOK};
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
+use testkit::taint;
 
 #[derive(Clone, Debug)]
 pub(crate) enum How {
@@ -53,10 +54,6 @@ fn strategic(what: &'static str, on: &str, body: Value, message: &'static str) -
     Attempt { what, how: How::Patch(PatchType::Strategic), path: on.to_owned(), body, message }
 }
 
-fn taint(key: &str, effect: &str) -> Value {
-    json!({"key": key, "effect": effect})
-}
-
 /// With the rights that it has.
 pub(crate) fn of_controller() -> Vec<Attempt> {
     let (status, pod_status, pool_status) =
@@ -95,11 +92,11 @@ pub(crate) fn of_controller() -> Vec<Attempt> {
         step("an uninitialized node", NODE, ("remove", "/spec/taints/2", Value::Null), taints),
         step("another value of a taint", NODE, ("replace", "/spec/taints/2/value", json!("x")), taints),
         step("another effect", NODE, ("replace", "/spec/taints/1/effect", json!("NoExecute")), taints),
-        step("another client's taint", NODE, ("add", "/spec/taints/-", taint("a.kubernetes.io/b", "NoExecute")), taints),
+        step("another client's taint", NODE, ("add", "/spec/taints/-", taint("a.kubernetes.io/b:NoExecute")), taints),
         step(
             "a taint of node health with another effect",
             NODE,
-            ("add", "/spec/taints/-", taint("node.kubernetes.io/memory-pressure", "NoExecute")),
+            ("add", "/spec/taints/-", taint("node.kubernetes.io/memory-pressure:NoExecute")),
             taints,
         ),
         strategic("a node that is ready", &status, condition("Ready", "False"), conditions),
@@ -187,7 +184,7 @@ pub(crate) fn writes_of_controller() -> Vec<Attempt> {
         step(
             "health: another",
             NODE,
-            ("add", "/spec/taints/-", taint("node.kubernetes.io/pid-pressure", "NoSchedule")),
+            ("add", "/spec/taints/-", taint("node.kubernetes.io/pid-pressure:NoSchedule")),
             "",
         ),
         merge(
@@ -204,7 +201,7 @@ pub(crate) fn writes_of_controller() -> Vec<Attempt> {
             "",
         ),
         merge("pools: no label", NODE, json!({"metadata": {"labels": {"example.com/gpu": null}}}), ""),
-        step("pools: a taint", NODE, ("add", "/spec/taints/-", taint("example.com/gpu", "NoSchedule")), ""),
+        step("pools: a taint", NODE, ("add", "/spec/taints/-", taint("example.com/gpu:NoSchedule")), ""),
         step("pools: no taint", NODE, ("remove", "/spec/taints/0", Value::Null), ""),
     ]
 }

@@ -89,7 +89,7 @@ impl<'c> Installed<'c> {
     }
 
     /// Tries to create a pod as a Deployment would.
-    pub(crate) fn pod(&self, template: &Value) -> (String, String) {
+    pub(crate) fn dry_run_pod(&self, template: &Value) -> (String, String) {
         let mut pod = template.clone();
         pod["apiVersion"] = "v1".into();
         pod["kind"] = "Pod".into();

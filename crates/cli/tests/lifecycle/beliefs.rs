@@ -12,6 +12,7 @@ use crate::real::witness::Witness;
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_envtest::heartbeats::plans;
 use taintward_envtest::{Account, Cluster};
+use testkit::wait::let_time_pass;
 
 /// The order of its observations is random.
 const ROUNDS: usize = 2;
@@ -43,21 +44,20 @@ pub(crate) async fn nodes_that_kube_controller_manager_declares_silent(
     let original = original(cluster, &flags).await;
     let mut silent: BTreeMap<Still, usize> = BTreeMap::new();
     for still in [Still::Original, Still::Connection, Still::ApiServer].repeat(ROUNDS) {
-        // Now it has observed all of them.
-        tokio::time::sleep(RATE.grace).await;
+        let_time_pass(RATE.grace, "it observes all nodes for a whole grace period").await;
         let mark = fleet.record.mark();
         match still {
             Still::Original => original.pause().unwrap(),
             Still::Connection => proxy.cut(true),
             Still::ApiServer => cluster.server(0).pause().unwrap(),
         }
-        tokio::time::sleep(AWAY).await;
+        let_time_pass(AWAY, "a pause longer than the grace period").await;
         match still {
             Still::Original => original.resume().unwrap(),
             Still::Connection => proxy.cut(false),
             Still::ApiServer => cluster.server(0).resume().unwrap(),
         }
-        tokio::time::sleep(BACK).await;
+        let_time_pass(BACK, "it judges all nodes by what it observes now").await;
         let changes = fleet.record.since(mark);
         let declared = changes.iter().filter(|change| {
             change.sight.as_ref().is_some_and(|sight| sight.ready() == "Unknown" || sight.is_evicting())

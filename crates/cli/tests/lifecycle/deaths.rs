@@ -13,6 +13,7 @@ use std::time::Duration;
 use taintward_envtest::Cluster;
 use taintward_envtest::heartbeats::plans;
 use taintward_envtest::node_history::HistoryPosition;
+use testkit::wait::let_time_pass;
 
 const RATE: Rate = Rate {
     monitor: Duration::from_secs(1),
@@ -100,8 +101,7 @@ async fn all_die(fleet: &Fleet) -> (Timestamp, Timestamp) {
     fleet
         .until("NL-27: no NoExecute taint", Duration::from_secs(20), |fleet| fleet.evicting().is_empty())
         .await;
-    // No node may be tainted for as long as this lasts, which a grace period proves.
-    tokio::time::sleep(RATE.grace).await;
+    let_time_pass(RATE.grace, "no node may be tainted while all zones are down").await;
     assert_eq!(tainted_at(&fleet.record, mark), [], "NL-27: all zones are down");
     (began, Timestamp::now())
 }
@@ -118,7 +118,7 @@ pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) ->
     let dead: Vec<String> = fleet.heartbeats.zone("zone-2").into_iter().take(5).collect();
 
     fleet.silence(&dead);
-    tokio::time::sleep(SLOW.grace / 2).await;
+    let_time_pass(SLOW.grace / 2, "killed in the middle of the grace period").await;
     let killed = ours.kill();
     assert!(fleet.evicting().is_empty(), "before the grace period ends");
     ours.launch(cluster).await;
@@ -148,7 +148,7 @@ async fn with_taints_on(cluster: &Cluster, fleet: &Fleet, ours: &mut Ours) {
     let mark: HistoryPosition = fleet.record.mark();
     ours.kill();
     ours.launch(cluster).await;
-    tokio::time::sleep(SLOW.grace + Duration::from_secs(3)).await;
+    let_time_pass(SLOW.grace + Duration::from_secs(3), "the restart may change nothing").await;
     let changes = fleet.record.since(mark);
     assert!(changes.is_empty(), "nothing happened, and yet: {changes:?}");
 }

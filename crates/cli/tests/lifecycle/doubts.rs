@@ -13,6 +13,7 @@ use std::time::Duration;
 use taintward_envtest::heartbeats::plans;
 use taintward_envtest::node_history::HistoryPosition;
 use taintward_envtest::{Account, Cluster};
+use testkit::wait::let_time_pass;
 
 pub(super) const RATE: Rate = Rate {
     monitor: Duration::from_secs(1),
@@ -55,7 +56,7 @@ pub(crate) async fn a_paused_controller_declares_no_node_silent(cluster: &mut Cl
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);
     ours.it().program().pause().unwrap();
-    tokio::time::sleep(AWAY).await;
+    let_time_pass(AWAY, "a pause longer than the grace period").await;
     ours.it().program().resume().unwrap();
     only_the_dead_one(&fleet, dead, mark).await;
     ours.stop();
@@ -79,7 +80,7 @@ pub(crate) async fn a_disconnected_controller_declares_no_node_silent(
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);
     proxy.cut(true);
-    tokio::time::sleep(AWAY).await;
+    let_time_pass(AWAY, "a pause longer than the grace period").await;
     proxy.cut(false);
     only_the_dead_one(&fleet, dead, mark).await;
 
@@ -87,7 +88,7 @@ pub(crate) async fn a_disconnected_controller_declares_no_node_silent(
     let dead = one_dies(&fleet);
     proxy.lead_to(nowhere);
     proxy.break_off();
-    tokio::time::sleep(AWAY).await;
+    let_time_pass(AWAY, "a pause longer than the grace period").await;
     proxy.lead_to(cluster.port(0));
     only_the_dead_one(&fleet, dead, mark).await;
     ours.stop();
@@ -103,7 +104,7 @@ pub(crate) async fn a_paused_server_makes_no_node_silent(cluster: &mut Cluster, 
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);
     cluster.server(0).pause().unwrap();
-    tokio::time::sleep(AWAY).await;
+    let_time_pass(AWAY, "a pause longer than the grace period").await;
     cluster.server(0).resume().unwrap();
     // Live nodes could not renew meanwhile, which is the point of this test and not a lateness of the generator.
     let late = RATE.renew + RATE.renew / 2;

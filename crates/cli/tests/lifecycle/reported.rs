@@ -56,8 +56,9 @@ async fn is_ready(scene: &Scene<'_>, name: &str, status: &str) -> bool {
 pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
-    let ready =
-        scene.pod(pod("told-ready", "node-00000").bearing("node.kubernetes.io/unreachable", None)).await;
+    let ready = scene
+        .create_pod(pod("told-ready", "node-00000").bearing("node.kubernetes.io/unreachable", None))
+        .await;
     let condition = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}).to_string();
     let path = "/api/v1/namespaces/default/pods/told-ready/status";
     scene.admin.patch(path, PatchType::Strategic, &condition).await.unwrap();
@@ -144,7 +145,7 @@ pub(crate) async fn its_pods_go_when_their_time_is_over(cluster: &mut Cluster, w
     let scene = Scene::of(cluster, witness).await;
     let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
     let bearing = pod("both", "node-00003").bearing("node.kubernetes.io/unreachable", Some(3));
-    let goes = scene.pod(bearing).await;
+    let goes = scene.create_pod(bearing).await;
     let both = format!("--controllers=taint-eviction-controller,{CONTROLLER}");
     let way = cluster.kubeconfig(Account::Taintward, 0);
     let ours = Ours::with(cluster, &fleet, &way, &[&both, "--leader-elect=false"]).await;

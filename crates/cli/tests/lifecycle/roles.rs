@@ -14,6 +14,7 @@ use std::time::Duration;
 use taintward_envtest::audit::AuditEntry;
 use taintward_envtest::heartbeats::plans;
 use taintward_envtest::{Account, Cluster, access, wait};
+use testkit::wait::let_time_pass;
 
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -42,8 +43,7 @@ pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) ->
     let mut follower = Taintward::start(cluster, &cluster.kubeconfig(Account::Taintward, 0), &flags);
     follower.ready().await;
     assert!(!follower.is_leading());
-    // The follower must have observed for a whole grace period.
-    tokio::time::sleep(RATE.grace).await;
+    let_time_pass(RATE.grace, "the follower observes for a whole grace period").await;
     let (first, second) = (["node-00004".to_owned()], ["node-00005".to_owned()]);
     fleet.silence(&first);
     fleet
@@ -85,8 +85,8 @@ pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Wi
     wait::until("taintward_would_taint_total to be 1", STARTUP_TIMEOUT, counted).await.unwrap();
     let message = taintward.message("would taint node now");
     assert!(message.iter().any(|record| record["node"] == "node-00002"), "{message:?}");
-    // Any write, or repeated count, would come within two rounds of its monitor.
-    tokio::time::sleep(2 * RATE.monitor).await;
+    let_time_pass(2 * RATE.monitor, "a write or a repeated count would come in two rounds of its monitor")
+        .await;
     assert_eq!(taintward.metric("taintward_would_taint_total"), 1.0, "once");
     fleet.expect_punctual();
     assert!(fleet.record.those(|sight| !sight.own().is_empty()).is_empty(), "no controller writes");

@@ -8,6 +8,7 @@ use serde_json::json;
 use std::time::Duration;
 use taintward_envtest::fixtures::{delete_node, set_taints};
 use taintward_envtest::heartbeats::{FakeNode, cordon, label, set_conditions};
+use testkit::wait::let_time_pass;
 
 pub(crate) const DEAD: [&str; 2] = ["unreachable:NoExecute", "unreachable:NoSchedule"];
 pub(crate) const UNREADY: [&str; 2] = ["not-ready:NoExecute", "not-ready:NoSchedule"];
@@ -50,7 +51,7 @@ pub(crate) async fn play(side: &mut Side<'_>) {
     odd_things(side).await;
     everything_dies(side).await;
     is_excluded(side).await;
-    sleeps(side).await;
+    is_paused(side).await;
 }
 
 async fn dies_and_returns(side: &mut Side<'_>) {
@@ -152,7 +153,7 @@ async fn is_rejected(side: &mut Side<'_>) {
     side.begin("a taint is refused by the server for a while");
     rejection::begin(&side.fleet.admin, "c3").await;
     set_conditions(&side.fleet.admin, "c2", &[("MemoryPressure", "True")]).await.unwrap();
-    tokio::time::sleep(CALM).await;
+    let_time_pass(CALM, "the server rejects the taint for a while").await;
     rejection::end(&side.fleet.admin, "c3").await;
     // D12, NL-7: kube-controller-manager waits for the node's next heartbeat.
     side.expect(["c2"], if side.who == Who::Ours { &PRESSED } else { &WELL });
@@ -290,7 +291,7 @@ async fn is_excluded(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn sleeps(side: &mut Side<'_>) {
+async fn is_paused(side: &mut Side<'_>) {
     side.begin("the controller stands still for longer than the grace period, and all nodes live");
     if side.who == Who::Original {
         // D12, S7: it takes what it has not read yet for silence.
@@ -298,7 +299,7 @@ async fn sleeps(side: &mut Side<'_>) {
         side.expect_any(&all, &[&WELL, &SILENT, &DEAD]);
     }
     side.pause();
-    tokio::time::sleep(RATE.grace + CALM).await;
+    let_time_pass(RATE.grace + CALM, "a pause longer than the grace period").await;
     side.resume();
     side.end(RATE.grace + CALM).await;
 }

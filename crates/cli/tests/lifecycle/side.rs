@@ -9,6 +9,7 @@ use std::time::Duration;
 use taintward_envtest::heartbeats::FakeNode;
 use taintward_envtest::node_history::HistoryPosition;
 use taintward_envtest::{ChildProcess, Cluster, access, wait};
+use testkit::wait::let_time_pass;
 
 /// The only controller that runs.
 pub(crate) const CONTROLLER: &str = "node-lifecycle-controller";
@@ -150,7 +151,7 @@ impl<'c> Side<'c> {
         let as_expected = async || Ok(self.unlike().is_empty().then_some(()));
         let reached = wait::until("every node to be as it must be", timeout, as_expected).await;
         let mut wrong = if reached.is_ok() { BTreeMap::new() } else { self.unlike() };
-        tokio::time::sleep(calm).await;
+        let_time_pass(calm, "every node must stay as it is").await;
         wrong.extend(self.unlike());
         let (step, mark, since) = self.began.clone();
         println!("{:?}: {step}: {:.1} s", self.who, Timestamp::now().duration_since(since).as_secs_f64());

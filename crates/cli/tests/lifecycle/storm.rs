@@ -12,6 +12,7 @@ use std::time::Duration;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::heartbeats::{cordon, plans, set_conditions};
 use taintward_envtest::{Cluster, wait};
+use testkit::wait::let_time_pass;
 
 const RATE: Rate = Rate {
     monitor: Duration::from_secs(1),
@@ -150,7 +151,7 @@ async fn by_kubectl(cluster: &Cluster, stop: &AtomicBool) -> Model {
         };
         // Blocks for a moment: heartbeats and the record have their own threads.
         cluster.kubectl(["taint", "nodes", node, &word]).unwrap();
-        tokio::time::sleep(Duration::from_millis(300)).await;
+        let_time_pass(Duration::from_millis(300), "about three edits a second").await;
     }
     model
 }
@@ -174,7 +175,7 @@ async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
             cordon(&fleet.admin, node, bad).await.unwrap();
         }
         turns += 1;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        let_time_pass(Duration::from_millis(20), "at most fifty nodes a second").await;
     }
     turns
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use taintward_envtest::fixtures::{create_node, pod, set_taints};
 use taintward_envtest::{TestApi, binaries};
+use testkit::wait::let_time_pass;
 
 const CONTROLLER: &str = "toleration-backfill-controller";
 const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
@@ -18,7 +19,7 @@ const NEW: i64 = 40;
 const NODES: usize = 20;
 const PODS: usize = 1_000;
 
-fn node(at: usize) -> String {
+fn node_name(at: usize) -> String {
     format!("n{}", at % NODES)
 }
 
@@ -39,17 +40,18 @@ async fn a_thousand_running_pods_get_the_policys_seconds_and_leave_by_them() {
     let Some(tools) = binaries::for_test("a_thousand_running_pods_get_the_policys_seconds") else { return };
     let stage = Stage::set(&tools, CONTROLLER, FLAGS).await;
     for at in 0..NODES {
-        create_node(&stage.admin, &node(at), &[]).await.unwrap();
+        create_node(&stage.admin, &node_name(at), &[]).await.unwrap();
     }
     for at in 0..PODS {
-        let fixture =
-            pod(&format!("p{at}"), &node(at)).bearing(NOT_READY, Some(OLD)).bearing(UNREACHABLE, Some(OLD));
+        let fixture = pod(&format!("p{at}"), &node_name(at))
+            .bearing(NOT_READY, Some(OLD))
+            .bearing(UNREACHABLE, Some(OLD));
         fixture.create(&stage.admin).await.unwrap();
     }
     // A pod with its author's seconds, and one that asks for its own.
-    let own = pod("own", &node(0)).bearing(NOT_READY, Some(7)).bearing(UNREACHABLE, Some(7));
+    let own = pod("own", &node_name(0)).bearing(NOT_READY, Some(7)).bearing(UNREACHABLE, Some(7));
     own.create(&stage.admin).await.unwrap();
-    let requests = pod("asks", &node(0)).bearing(NOT_READY, Some(OLD)).bearing(UNREACHABLE, Some(OLD));
+    let requests = pod("asks", &node_name(0)).bearing(NOT_READY, Some(OLD)).bearing(UNREACHABLE, Some(OLD));
     let annotations = json!({"taintward.io/unreachable-seconds": "25"});
     requests.with("/metadata", "annotations", annotations).create(&stage.admin).await.unwrap();
 
@@ -81,7 +83,7 @@ async fn a_thousand_running_pods_get_the_policys_seconds_and_leave_by_them() {
     // All nodes fall silent; kube-controller-manager evicts each pod when its new seconds are over, and none before.
     let silent = Timestamp::now();
     for at in 0..NODES {
-        stage.silence(&node(at)).await;
+        stage.silence(&node_name(at)).await;
     }
     let all_silent = Timestamp::now();
     let second = Duration::from_secs(1);
@@ -101,7 +103,7 @@ async fn a_thousand_running_pods_get_the_policys_seconds_and_leave_by_them() {
             "{longest} are there after {NEW} s and a minute"
         );
         left = pods.len();
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        let_time_pass(Duration::from_millis(500), "listing a thousand pods burdens the API server").await;
     }
 }
 

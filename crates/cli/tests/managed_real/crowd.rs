@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use taintward_envtest::fixtures::{PodFixture, create_node, pod};
 use taintward_envtest::{TestApi, binaries};
+use testkit::wait::{let_time_pass, until_true};
 
 const NODES: usize = 40;
 const PODS: usize = 2_000;
@@ -23,13 +24,13 @@ const IN_TIME: f64 = 2.0;
 const STARTUP_TIMEOUT: SignedDuration = SignedDuration::from_secs(60);
 const AT_ONCE: usize = 32;
 
-fn node(at: usize) -> String {
+fn node_name(at: usize) -> String {
     format!("n{}", at % NODES)
 }
 
 fn bearing(name: &str, at: usize) -> PodFixture {
     let own = i64::try_from(OWN_MIN + at / NODES % (OWN_MAX - OWN_MIN)).unwrap();
-    pod(name, &node(at)).bearing(NOT_READY, Some(own)).bearing(UNREACHABLE, Some(own))
+    pod(name, &node_name(at)).bearing(NOT_READY, Some(own)).bearing(UNREACHABLE, Some(own))
 }
 
 /// When each pod was deleted, by the watch.
@@ -62,7 +63,7 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
         return;
     }
     for at in 0..NODES {
-        create_node(&stage.admin, &node(at), &[]).await.unwrap();
+        create_node(&stage.admin, &node_name(at), &[]).await.unwrap();
     }
     let held = (0..PODS).map(|at| bearing(&format!("held-{at}"), at));
     let odd = (0..NOT_HELD)
@@ -78,7 +79,7 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     // Both are killed while pods are being held.
     let silent = Timestamp::now();
     let stage_now = &stage;
-    let all = stream::iter(0..NODES).map(async |at| stage_now.silence(&node(at)).await);
+    let all = stream::iter(0..NODES).map(async |at| stage_now.silence(&node_name(at)).await);
     all.buffer_unordered(AT_ONCE).for_each(async |()| ()).await;
     until_held(&stage, PODS / 4, silent).await;
     stage.kill_both();
@@ -97,7 +98,8 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     stage.kill_both();
     stage.start_both().await;
     let outlived = silent + SignedDuration::from_secs(OWN_MAX as i64 + 5);
-    tokio::time::sleep((outlived - Timestamp::now()).try_into().unwrap_or(Duration::ZERO)).await;
+    let left = (outlived - Timestamp::now()).try_into().unwrap_or(Duration::ZERO);
+    let_time_pass(left, "no held pod may leave when its countdown ends").await;
     let evicted = gone();
     assert_eq!(evicted.len(), NOT_HELD, "left: {:?}", evicted.keys());
     assert!(evicted.keys().all(|name| !name.starts_with("held-")));
@@ -112,11 +114,8 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     assert_eq!(due.len(), PODS, "a pod left before it could be released");
     eprintln!("all released after {:.1} s", took(released, Timestamp::now()));
     let last = *due.values().max().unwrap();
-    while gone().len() < PODS + NOT_HELD {
-        let now = Timestamp::now();
-        assert!(now < last + STARTUP_TIMEOUT, "{} have left", gone().len());
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
+    let left = (last + STARTUP_TIMEOUT - Timestamp::now()).try_into().unwrap_or(Duration::ZERO);
+    until_true("all to leave", left, async || gone().len() >= PODS + NOT_HELD).await;
     let gone = gone();
     let late: Vec<f64> = due.iter().map(|(name, due)| took(*due, gone[name])).collect();
     let (least, most) =
@@ -125,7 +124,6 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     assert!(late.iter().all(|late| late.abs() <= IN_TIME), "{least} s to {most} s");
 }
 
-/// Listing two thousand pods burdens the API server, so it is done at most twice a second.
 async fn until_held(stage: &Stage, number: usize, silent: Timestamp) {
     let limit = silent + SignedDuration::from_secs(OWN_MIN as i64);
     loop {
@@ -134,6 +132,6 @@ async fn until_held(stage: &Stage, number: usize, silent: Timestamp) {
             return;
         }
         assert!(Timestamp::now() < limit, "{held} of {number} are held");
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        let_time_pass(Duration::from_millis(500), "listing two thousand pods burdens the API server").await;
     }
 }

@@ -5,8 +5,9 @@ use crate::stage::{NOT_READY, Stage, UNREACHABLE, name, seconds};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
-use taintward_envtest::binaries;
 use taintward_envtest::fixtures::{create_node, pod, set_taints};
+use taintward_envtest::{binaries, wait};
+use testkit::wait::let_time_pass;
 
 const CONTROLLER: &str = "toleration-guard-controller";
 const GUARD: &str = "taintward.io/guard";
@@ -42,16 +43,14 @@ async fn create_pods(stage: &Stage, node: &str, number: usize) {
 /// after `began`.
 async fn all_leave(stage: &Stage, node: &str, number: usize, began: Instant, seconds: i64) {
     let due = Duration::from_secs(seconds.unsigned_abs());
-    loop {
+    let latest = (due + SLACK * 2).saturating_sub(began.elapsed());
+    let gone = wait::until("all but one pod to leave", latest, async || {
         let left = stage.on(node).await.len();
         let after = began.elapsed();
         assert!(left == number + 1 || after + SLACK >= due, "{left} pods of {node} are left after {after:?}");
-        if left == 1 {
-            return;
-        }
-        assert!(after < due + SLACK * 2, "{left} pods of {node} are left after {after:?}: {}", stage.ours());
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+        Ok((left == 1).then_some(()))
+    });
+    gone.await.unwrap_or_else(|error| panic!("{node}: {error}: {}", stage.ours()));
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -77,7 +76,7 @@ async fn guarded_pods_leave_by_their_own_seconds_and_at_the_ceiling_without_tain
     // Killed and restarted in between, it continues to count from the node's silence.
     let began = Instant::now();
     stage.silence("b").await;
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    let_time_pass(Duration::from_secs(5), "the restart comes in the middle of the countdown").await;
     stage.restart_ours(CONTROLLER);
     all_leave(&stage, "b", 4, began, OWN).await;
 
@@ -123,7 +122,8 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
     let (code, message) = stage.command(&["hold", "a"]).await;
     assert_eq!(code, Some(0), "{message}");
     stage.silence("a").await;
-    tokio::time::sleep(Duration::from_secs(OWN.unsigned_abs() + 3)).await;
+    let longer = Duration::from_secs(OWN.unsigned_abs() + 3);
+    let_time_pass(longer, "no held pod may leave when its own seconds are over").await;
     let held = stage.on("a").await;
     assert_eq!(held.len(), 4, "a held pod has left");
     assert!(held.iter().all(|pod| seconds(pod).is_none() && pod["metadata"]["annotations"][GUARD].is_null()));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
 use taintward_envtest::binaries;
 use taintward_envtest::fixtures::{create_node, pod, set_taints};
+use testkit::wait::let_time_pass;
 
 const CONTROLLER: &str = "toleration-hold-controller";
 /// Each pod's own seconds.
@@ -38,7 +39,7 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
     // One silent node is within the limit: nothing is held. With three, all of them are.
     let before = stage.on("calm").await;
     stage.silence("a").await;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let_time_pass(Duration::from_secs(2), "no pod may be held yet").await;
     assert_eq!(stage.pods().await.iter().filter(|pod| is_held(pod)).count(), 0);
     let began = Instant::now();
     stage.silence("b").await;
@@ -51,11 +52,12 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
     assert!(began.elapsed() < Duration::from_secs(OWN as u64 - 4), "{:?}", began.elapsed());
 
     // Longer than any countdown, and both restart in between.
-    tokio::time::sleep(Duration::from_secs(5)).await;
+    let no_pod_leaves = "no held pod may leave";
+    let_time_pass(Duration::from_secs(5), no_pod_leaves).await;
     stage.kill_both();
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let_time_pass(Duration::from_secs(2), no_pod_leaves).await;
     stage.start_both().await;
-    tokio::time::sleep(Duration::from_secs(OWN as u64)).await;
+    let_time_pass(Duration::from_secs(OWN as u64), no_pod_leaves).await;
     let pods = stage.pods().await;
     assert_eq!(pods.len(), 44, "kube-controller-manager has evicted held pods");
     assert!(pods.iter().all(|pod| pod["metadata"]["deletionTimestamp"].is_null()));
@@ -97,7 +99,7 @@ async fn no_pod_leaves_while_it_is_held_and_each_leaves_once_it_is_released() {
         if left == ["c-forever"] {
             break;
         }
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        let_time_pass(Duration::from_millis(200), "the next look at which pods are left").await;
     }
     assert_eq!([stage.on("a").await.len(), stage.on("b").await.len(), stage.on("calm").await.len()], [11; 3]);
 }

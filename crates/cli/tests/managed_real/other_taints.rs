@@ -6,6 +6,7 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 use taintward_envtest::binaries;
 use taintward_envtest::fixtures::{create_node, pod, set_taints};
+use testkit::wait::let_time_pass;
 
 /// Each pod's own seconds for a silent node.
 const OWN: u64 = 12;
@@ -32,13 +33,13 @@ async fn a_hold_during_another_countdown_comes_too_late_and_says_so() {
     let (code, message) = stage.command(&["hold", "b", "--for", "1h"]).await;
     assert!(code == Some(0) && message.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {message}");
     assert!(!message.contains("cannot be held"), "{message}");
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    let_time_pass(Duration::from_secs(3), "the countdown must not begin before the taints").await;
     // Both at the same time: the first deadline of a pod is the earlier one.
     for node in ["a", "b"] {
         set_taints(&stage.admin, node, &[maintenance.clone(), silent.clone()]).await.unwrap();
     }
     let began = Instant::now();
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    let_time_pass(Duration::from_secs(3), "the hold comes in the middle of the countdown").await;
     let (code, message) = stage.command(&["hold", "a", "--for", "1h"]).await;
     assert!(code == Some(0) && message.contains("1 node: 2 of 2 pods held\n"), "{code:?}: {message}");
     let reported = "1 pod cannot be held:\n  default/a-counts: its node has another NoExecute taint";
@@ -52,7 +53,7 @@ async fn a_hold_during_another_countdown_comes_too_late_and_says_so() {
         })
         .await;
     assert!(began.elapsed() >= Duration::from_secs(OWN - 1), "{:?}", began.elapsed());
-    tokio::time::sleep(Duration::from_secs(6)).await;
+    let_time_pass(Duration::from_secs(6), "no other pod may leave").await;
     assert_eq!(names_on(&stage, "a").await, ["a-stays"]);
     assert_eq!(names_on(&stage, "b").await, ["b-counts", "b-stays"]);
 }

@@ -7,10 +7,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use taintward_envtest::audit::AuditTail;
 use taintward_envtest::fixtures::{create_node, pod, set_taints};
-use taintward_envtest::{Account, Audit, binaries};
+use taintward_envtest::{Account, Audit, binaries, wait};
+use testkit::wait::let_time_pass;
 
 /// Each pod's own seconds for a silent node.
 const OWN: i64 = 12;
@@ -63,16 +64,14 @@ fn on_the_board(board: &BoardAddress, count: usize) -> BTreeMap<String, BoardRow
 
 /// Waits until the board shows these pods, as a watch is a moment behind a list.
 async fn the_board_agrees(board: &Arc<BoardAddress>, expected: BTreeMap<String, BoardRow>) {
-    let began = Instant::now();
-    loop {
+    let mut shown = BTreeMap::new();
+    let agrees = wait::until("the board to agree", Duration::from_secs(3), async || {
         let (board, count) = (Arc::clone(board), expected.len());
-        let shown = tokio::task::spawn_blocking(move || on_the_board(&board, count)).await.unwrap();
-        if shown == expected {
-            return;
-        }
-        assert!(began.elapsed() < Duration::from_secs(3), "board {shown:?}, pending {expected:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+        shown = tokio::task::spawn_blocking(move || on_the_board(&board, count)).await?;
+        Ok((shown == expected).then_some(()))
+    });
+    let agrees = agrees.await;
+    agrees.unwrap_or_else(|error| panic!("{error}: board {shown:?}, pending {expected:?}"));
 }
 
 /// When the DELETE of each pod arrived, and whether Taintward sent it.
@@ -143,7 +142,11 @@ async fn every_view_names_the_time_at_which_a_pod_leaves() {
     stage.silence("a").await;
     stage.silence("b").await;
     set_taints(&stage.admin, "c", &[json!({"key": MAINTENANCE, "effect": "NoExecute"})]).await.unwrap();
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let_time_pass(
+        Duration::from_secs(1),
+        "the processes observe the taints; a pending pod may not be missing",
+    )
+    .await;
 
     let list = object(&stage, &["pending", "-A"]).await;
     let pending = deadlines(&list["items"]);

@@ -32,7 +32,7 @@ pub(crate) async fn round(place: &Place, number: usize, responses: &mut Response
     scale_and_roll(&check, place.nodes.len()).await;
     evict(&check, responses).await;
     cordon(&check, &place.nodes[number % place.nodes.len()]).await;
-    taint(&check).await;
+    evict_by_taint(&check).await;
     take_down(&check).await;
 }
 
@@ -190,7 +190,7 @@ async fn cordon(check: &Check<'_>, node: &str) {
 
 /// A pod that does not tolerate the taint leaves and is recreated elsewhere; one that tolerates it for a while leaves
 /// after that; one that tolerates it stays.
-async fn taint(check: &Check<'_>) {
+async fn evict_by_taint(check: &Check<'_>) {
     let node = node_of(&check.pods("cart").await.unwrap()[0]).to_owned();
     let agent = uids(&check.pods_on("agent", &node).await.unwrap());
     let cart = uids(&check.pods_on("cart", &node).await.unwrap());

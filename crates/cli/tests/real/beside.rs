@@ -2,7 +2,7 @@
 //! for it (P39).
 
 use super::program::Taintward;
-use super::stage::{Goes, Scene, Stays, Terms, sleep};
+use super::stage::{Goes, Scene, Stays, Terms, let_controllers_observe, let_seconds_pass};
 use super::witness::Witness;
 use std::time::Duration;
 use taintward_envtest::fixtures::{no_execute, pod, set_taints};
@@ -14,10 +14,10 @@ const REPORTED: &str = "another taint eviction controller also evicts pods";
 
 /// Evicts one untolerated pod on a node of its own, by the quicker of the two controllers.
 async fn evict_one(scene: &Scene<'_>, name: &str) {
-    scene.node(name).await;
-    let one = scene.pod(pod(name, name)).await;
-    sleep(0.2).await;
-    scene.taint(name, &[no_execute("beside", "v")]).await;
+    scene.create_node(name).await;
+    let one = scene.create_pod(pod(name, name)).await;
+    let_seconds_pass(0.2, "no controller reports that it has observed the pod").await;
+    scene.set_taints(name, &[no_execute("beside", "v")]).await;
     let gone = async || Ok(scene.find(&one).await.is_none().then_some(()));
     wait::until("the pod to be gone", Duration::from_secs(30), gone).await.unwrap();
 }
@@ -56,21 +56,21 @@ pub(crate) async fn upstreams_controller_alongside_taintward_is_noticed(
 ) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
-    scene.node("beside").await;
-    let alone = scene.pod(pod("beside-alone", "beside")).await;
-    sleep(0.5).await;
-    let done = scene.taint("beside", &[no_execute("beside", "v")]).await;
+    scene.create_node("beside").await;
+    let alone = scene.create_pod(pod("beside-alone", "beside")).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("beside", &[no_execute("beside", "v")]).await;
     scene.meet(done, &[(alone, Goes(0.0))], 0.0).await;
     set_taints(&scene.admin, "beside", &[]).await.unwrap();
     assert_eq!(taintward.metric(SEEN), 0.0, "there is no other controller yet");
 
     let original = cluster.taint_eviction().await.unwrap();
     for number in 0..60 {
-        scene.pod(pod(&format!("beside-{number}"), "beside").bearing("beside", Some(1))).await;
+        scene.create_pod(pod(&format!("beside-{number}"), "beside").bearing("beside", Some(1))).await;
     }
-    let stays = scene.pod(pod("beside-stays", "beside").bearing("beside", None)).await;
-    sleep(0.5).await;
-    let done = scene.taint("beside", &[no_execute("beside", "v")]).await;
+    let stays = scene.create_pod(pod("beside-stays", "beside").bearing("beside", None)).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("beside", &[no_execute("beside", "v")]).await;
     taintward.contains(REPORTED).await;
     assert!(taintward.metric(SEEN) > 0.0);
     scene.meet(done, &[(stays, Stays)], 1.0).await;

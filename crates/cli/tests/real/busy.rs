@@ -1,7 +1,7 @@
 //! Tests preconditions of deletions against continuous writes to the same pods (P45).
 
 use super::program::Taintward;
-use super::stage::{Scene, Subject, Terms, seconds, sleep};
+use super::stage::{Scene, Subject, Terms, let_controllers_observe, seconds};
 use super::witness::Witness;
 use serde_json::json;
 use taintward_envtest::Cluster;
@@ -25,14 +25,14 @@ pub(crate) async fn busy_pods_are_evicted_anyway(cluster: &mut Cluster, witness:
 async fn busy_pods_go(scene: &Scene<'_>, node: &str) -> usize {
     const PODS: usize = 5;
     const WRITERS: usize = 6;
-    scene.node(node).await;
+    scene.create_node(node).await;
     let mut pods = Vec::new();
     for number in 0..PODS {
-        pods.push(scene.pod(pod(&format!("{node}-{number}"), node).grace(30)).await);
+        pods.push(scene.create_pod(pod(&format!("{node}-{number}"), node).grace(30)).await);
     }
     let go = async {
-        sleep(0.5).await;
-        let done = scene.taint(node, &[no_execute("busy", "v")]).await;
+        let_controllers_observe().await;
+        let done = scene.set_taints(node, &[no_execute("busy", "v")]).await;
         for pod in &pods {
             scene.goes_within(pod, done.after, done.before + seconds(10.0)).await;
         }

@@ -1,6 +1,9 @@
 //! Tests changes during a countdown: taints removed or added, tolerations changed (D2).
 
-use super::stage::{BEYOND, Goes, LATE_MAX, Scene, Stays, seconds, sleep, sleep_until};
+use super::stage::{
+    BEYOND, Goes, LATE_MAX, Scene, Stays, let_controllers_observe, let_seconds_pass, let_time_pass_until,
+    seconds,
+};
 use serde_json::json;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::{add_toleration, no_execute, pod, set_seconds};
@@ -8,13 +11,13 @@ use taintward_envtest::fixtures::{add_toleration, no_execute, pod, set_seconds};
 /// TE-13, TE-34, P6: a pod whose node is untainted in time stays, with an event; when the node is tainted again, the
 /// pod gets its full time.
 pub(crate) async fn untainted_in_time_stays(scene: &Scene<'_>) {
-    scene.node("cd-untaint").await;
-    let counting = scene.pod(pod("cd-untaint", "cd-untaint").bearing("cd", Some(4))).await;
-    let patient = scene.pod(pod("cd-untaint-patient", "cd-untaint").bearing("cd", None)).await;
-    sleep(0.5).await;
-    let done = scene.taint("cd-untaint", &[no_execute("cd", "v")]).await;
-    sleep(1.5).await;
-    let untainted = scene.taint("cd-untaint", &[]).await;
+    scene.create_node("cd-untaint").await;
+    let counting = scene.create_pod(pod("cd-untaint", "cd-untaint").bearing("cd", Some(4))).await;
+    let patient = scene.create_pod(pod("cd-untaint-patient", "cd-untaint").bearing("cd", None)).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("cd-untaint", &[no_execute("cd", "v")]).await;
+    let_seconds_pass(1.5, "the countdown is under way").await;
+    let untainted = scene.set_taints("cd-untaint", &[]).await;
     assert!(untainted.before < done.after + seconds(4.0), "this machine is too slow for this scenario");
     scene.meet(done, &[(counting.clone(), Stays), (patient.clone(), Stays)], 4.0).await;
 
@@ -25,19 +28,19 @@ pub(crate) async fn untainted_in_time_stays(scene: &Scene<'_>) {
     assert_eq!(events[0].request["reason"], "TaintManagerEviction");
     assert!(scene.witness.events_on(&patient.uid).is_empty(), "no countdown, no event");
 
-    let done = scene.taint("cd-untaint", &[no_execute("cd", "v")]).await;
+    let done = scene.set_taints("cd-untaint", &[no_execute("cd", "v")]).await;
     scene.goes(&counting, done, 4.0).await;
 }
 
 /// D2, MATCH-9, VAL-6: a toleration added in time before the deciding one makes the pod stay; one added after it
 /// changes nothing.
 pub(crate) async fn a_toleration_added_in_time_counts_where_it_stands(scene: &Scene<'_>) {
-    scene.node("cd-add").await;
-    let first = scene.pod(pod("cd-add-first", "cd-add").bearing("cd", Some(4))).await;
-    let last = scene.pod(pod("cd-add-last", "cd-add").bearing("cd", Some(4))).await;
-    sleep(0.5).await;
-    let done = scene.taint("cd-add", &[no_execute("cd", "v")]).await;
-    sleep(1.0).await;
+    scene.create_node("cd-add").await;
+    let first = scene.create_pod(pod("cd-add-first", "cd-add").bearing("cd", Some(4))).await;
+    let last = scene.create_pod(pod("cd-add-last", "cd-add").bearing("cd", Some(4))).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("cd-add", &[no_execute("cd", "v")]).await;
+    let_seconds_pass(1.0, "the countdown is under way").await;
     let toleration = json!({"key": "cd", "operator": "Equal", "value": "v", "effect": "NoExecute"});
     let patch = json!([{"op": "add", "path": "/spec/tolerations/0", "value": toleration}]).to_string();
     scene.kubectl(&["patch", "pod", "cd-add-first", "--type=json", "-p", &patch]).await;
@@ -48,16 +51,16 @@ pub(crate) async fn a_toleration_added_in_time_counts_where_it_stands(scene: &Sc
 /// D2 (TE-18 today): with more seconds a pod leaves later, with fewer earlier, with less than the elapsed time
 /// immediately; without any (indefinitely) it stays.
 pub(crate) async fn changed_seconds_change_the_deadline(scene: &Scene<'_>) {
-    scene.node("cd-seconds").await;
+    scene.create_node("cd-seconds").await;
     let named = |name: &str, seconds| {
         let pod = pod(&format!("cd-seconds-{name}"), "cd-seconds").bearing("cd", Some(seconds));
-        scene.pod(pod)
+        scene.create_pod(pod)
     };
     let (longer, shorter) = (named("longer", 4).await, named("shorter", 60).await);
     let (passed, for_ever) = (named("passed", 60).await, named("for-ever", 4).await);
-    sleep(0.5).await;
-    let done = scene.taint("cd-seconds", &[no_execute("cd", "v")]).await;
-    sleep(1.5).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("cd-seconds", &[no_execute("cd", "v")]).await;
+    let_seconds_pass(1.5, "the countdowns are under way").await;
     set_seconds(&scene.admin, &longer.name, 0, 8).await.unwrap();
     set_seconds(&scene.admin, &shorter.name, 0, 5).await.unwrap();
     let cut = super::stage::Done::during(set_seconds(&scene.admin, &passed.name, 0, 1)).await;
@@ -72,22 +75,22 @@ pub(crate) async fn changed_seconds_change_the_deadline(scene: &Scene<'_>) {
 /// taint counts from its own start.
 pub(crate) async fn a_second_taint_moves_the_deadline_and_its_end_moves_it_back(scene: &Scene<'_>) {
     for node in ["cd-second", "cd-back"] {
-        scene.node(node).await;
+        scene.create_node(node).await;
     }
     let both = |name: &str, first, second| {
         let pod = pod(name, name).bearing("cd", Some(first)).bearing("cd2", Some(second));
-        scene.pod(pod)
+        scene.create_pod(pod)
     };
     let (sooner, back) = (both("cd-second", 60, 3).await, both("cd-back", 7, 3).await);
-    sleep(0.5).await;
+    let_controllers_observe().await;
     let (first, second) = (no_execute("cd", "v"), no_execute("cd2", "v"));
-    scene.taint("cd-second", std::slice::from_ref(&first)).await;
-    let started = scene.taint("cd-back", std::slice::from_ref(&first)).await;
-    sleep(1.0).await;
-    let shortened = scene.taint("cd-second", &[first.clone(), second.clone()]).await;
-    let shorter = scene.taint("cd-back", &[first.clone(), second]).await;
-    sleep(1.0).await;
-    let lengthened = scene.taint("cd-back", std::slice::from_ref(&first)).await;
+    scene.set_taints("cd-second", std::slice::from_ref(&first)).await;
+    let started = scene.set_taints("cd-back", std::slice::from_ref(&first)).await;
+    let_seconds_pass(1.0, "the first countdowns are under way").await;
+    let shortened = scene.set_taints("cd-second", &[first.clone(), second.clone()]).await;
+    let shorter = scene.set_taints("cd-back", &[first.clone(), second]).await;
+    let_seconds_pass(1.0, "the shorter countdown is under way").await;
+    let lengthened = scene.set_taints("cd-back", std::slice::from_ref(&first)).await;
     assert!(lengthened.before < shorter.after + seconds(3.0), "this machine is too slow for this scenario");
     scene.goes(&sooner, shortened, 3.0).await;
     scene.stays_until(&back, shorter.before + seconds(3.0) + BEYOND).await;
@@ -97,7 +100,7 @@ pub(crate) async fn a_second_taint_moves_the_deadline_and_its_end_moves_it_back(
 /// MATCH-1, D1, D2: a changed value does not start a new instance, so the deadline stays. A pod that does not tolerate
 /// the new value goes immediately, and one that was going to leave may stay.
 pub(crate) async fn another_value_is_the_same_taint(scene: &Scene<'_>) {
-    scene.node("cd-value").await;
+    scene.create_node("cd-value").await;
     let equal = |name: &str, value: &str, seconds: Option<i64>| {
         let mut toleration = json!({"key": "cd", "operator": "Equal", "value": value, "effect": "NoExecute"});
         if let Some(seconds) = seconds {
@@ -105,15 +108,15 @@ pub(crate) async fn another_value_is_the_same_taint(scene: &Scene<'_>) {
         }
         pod(&format!("cd-value-{name}"), "cd-value").tolerating(toleration)
     };
-    let any = scene.pod(pod("cd-value-any", "cd-value").bearing("cd", Some(6))).await;
-    let only_old = scene.pod(equal("old", "one", None)).await;
+    let any = scene.create_pod(pod("cd-value-any", "cd-value").bearing("cd", Some(6))).await;
+    let only_old = scene.create_pod(equal("old", "one", None)).await;
     let saved = equal("saved", "one", Some(4)).tolerating(json!({
         "key": "cd", "operator": "Equal", "value": "two", "effect": "NoExecute",
     }));
-    let saved = scene.pod(saved).await;
-    sleep(0.5).await;
+    let saved = scene.create_pod(saved).await;
+    let_controllers_observe().await;
     let done = scene.kubectl(&["taint", "nodes", "cd-value", "cd=one:NoExecute"]).await;
-    sleep_until(done.before + seconds(1.5)).await;
+    let_time_pass_until(done.before + seconds(1.5), "the countdowns are under way").await;
     let changed = scene.kubectl(&["taint", "--overwrite", "nodes", "cd-value", "cd=two:NoExecute"]).await;
     assert!(changed.before < done.after + seconds(4.0), "this machine is too slow for this scenario");
     scene.goes(&only_old, changed, 0.0).await;

@@ -1,7 +1,9 @@
 //! Tests credentials that expire, are revoked or come late: evictions continue within seconds of valid ones.
 
 use super::program::Taintward;
-use super::stage::{LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_until};
+use super::stage::{
+    LATE_MAX, Scene, Subject, Terms, let_controllers_observe, let_seconds_pass, let_time_pass_until, seconds,
+};
 use super::witness::Witness;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -56,11 +58,11 @@ async fn revoke(scene: &Scene<'_>, name: &str) {
 
 /// A pod that is due, on a node of its own, and one that is not for long.
 async fn due(scene: &Scene<'_>, name: &str) -> (Subject, Subject) {
-    scene.node(name).await;
-    let due = scene.pod(pod(name, name)).await;
-    let long = scene.pod(pod(&format!("{name}-long"), name).bearing("k", Some(300))).await;
-    sleep(0.5).await;
-    scene.taint(name, &[no_execute("k", "v")]).await;
+    scene.create_node(name).await;
+    let due = scene.create_pod(pod(name, name)).await;
+    let long = scene.create_pod(pod(&format!("{name}-long"), name).bearing("k", Some(300))).await;
+    let_controllers_observe().await;
+    scene.set_taints(name, &[no_execute("k", "v")]).await;
     (due, long)
 }
 
@@ -109,10 +111,10 @@ pub(crate) async fn an_expired_certificate_that_is_replaced_is_used(
     let end = Timestamp::now() + seconds(15.0);
     let file = kubeconfig(cluster, "certificate", "client-certificate: own.crt, client-key: own.key");
     let mut taintward = started(cluster, &file).await;
-    sleep_until(end + seconds(1.0)).await;
+    let_time_pass_until(end + seconds(1.0), "the certificate expires").await;
     let pods = [due(&scene, "certificate-a").await];
     is_rejected(&taintward).await;
-    sleep_until(end + seconds(20.0)).await;
+    let_time_pass_until(end + seconds(20.0), "the pod must stay without valid credentials").await;
     assert_eq!(witness.deleted(&pods[0].0.uid), None);
     let back = Timestamp::now();
     put(3600);
@@ -133,22 +135,22 @@ pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
     // Replaced in time: there is no interruption.
     let second = token(&scene, "second").await;
     replace(cluster, "token", &format!("{second}\n"));
-    sleep(12.0).await;
+    let_seconds_pass(12.0, "the file is read again before the first token ends").await;
     revoke(&scene, "first").await;
     for round in 0..4 {
         let begun = Timestamp::now();
         let (next, long) = due(&scene, &format!("token-{round}")).await;
         scene.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
         scene.stays_until(&long, Timestamp::now()).await;
-        sleep(3.0).await;
+        let_seconds_pass(3.0, "evictions go on past the time for which servers cache a token").await;
     }
     assert!(taintward.message("Unauthorized").is_empty(), "it was replaced in time");
     // Revoked first.
     revoke(&scene, "second").await;
-    sleep(11.0).await;
+    let_seconds_pass(11.0, "API servers cache a revoked token for 10 s").await;
     let pods = [due(&scene, "token-away").await];
     is_rejected(&taintward).await;
-    sleep(20.0).await;
+    let_seconds_pass(20.0, "the pod must stay without valid credentials").await;
     assert_eq!(witness.deleted(&pods[0].0.uid), None);
     let third = token(&scene, "third").await;
     let back = Timestamp::now();
@@ -195,7 +197,11 @@ date +%s.%N >> answers
         let (next, long) = due(&scene, &format!("plugin-{round}")).await;
         scene.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
         scene.stays_until(&long, Timestamp::now()).await;
-        sleep_until(began + seconds(f64::from(round + 1) * 5.0)).await;
+        let_time_pass_until(
+            began + seconds(f64::from(round + 1) * 5.0),
+            "a round every 5 s, over two renewals",
+        )
+        .await;
     }
     assert!((3..=4).contains(&lines("runs")), "renewed when three quarters are over: {}", lines("runs"));
     assert!(taintward.message("Unauthorized").is_empty());
@@ -208,11 +214,11 @@ date +%s.%N >> answers
     })
     .await
     .unwrap();
-    sleep(1.0).await;
+    let_seconds_pass(1.0, "the renewed token is in use").await;
     let before = lines("answers");
     replace(cluster, "issued", &token(&scene, "issued-2").await);
     revoke(&scene, "issued-1").await;
-    sleep(11.0).await;
+    let_seconds_pass(11.0, "API servers cache a revoked token for 10 s").await;
     let pods = [due(&scene, "plugin-revoked").await];
     wait::until("the plugin to answer", BELIEVED, async || Ok((lines("answers") > before).then_some(())))
         .await

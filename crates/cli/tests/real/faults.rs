@@ -3,7 +3,10 @@
 use super::accounts::leading_to;
 use super::program::{Taintward, free_port};
 use super::proxy::Proxy;
-use super::stage::{Done, LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_until};
+use super::stage::{
+    Done, LATE_MAX, Scene, Subject, Terms, let_controllers_observe, let_seconds_pass, let_time_pass_until,
+    seconds,
+};
 use super::witness::Witness;
 use jiff::Timestamp;
 use serde_json::json;
@@ -35,7 +38,7 @@ async fn deny_deletions(scene: &Scene<'_>) {
     let spec = json!({"policyName": "keep", "validationActions": ["Deny"]});
     let binding = json!({"metadata": {"name": "keep"}, "spec": spec});
     scene.admin.create(BINDINGS, &binding).await.unwrap();
-    scene.pod(pod("keep-probe", "").with("/metadata", "labels", json!({"keep": "yes"}))).await;
+    scene.create_pod(pod("keep-probe", "").with("/metadata", "labels", json!({"keep": "yes"}))).await;
     wait::until("the policy to count", Duration::from_secs(30), async || {
         let dry = json!({"dryRun": ["All"]});
         let requested = scene.admin.delete("/api/v1/namespaces/default/pods/keep-probe", &dry).await;
@@ -68,26 +71,28 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
     let taintward = Taintward::acting(cluster, &ALONE).await;
     deny_deletions(&scene).await;
     for node in ["deny", "deny-other"] {
-        scene.node(node).await;
+        scene.create_node(node).await;
     }
     let kept = |name: String| pod(&name, "deny").with("/metadata", "labels", json!({"keep": "yes"}));
     let mut hopeless = Vec::new();
     for number in 0..50 {
-        hopeless.push(scene.pod(kept(format!("deny-{number}"))).await);
+        hopeless.push(scene.create_pod(kept(format!("deny-{number}"))).await);
     }
-    let (a_while, other) =
-        (scene.pod(kept("deny-while".into())).await, scene.pod(pod("deny-other", "deny-other")).await);
-    sleep(0.5).await;
-    scene.taint("deny", &[no_execute("deny", "v")]).await;
+    let (a_while, other) = (
+        scene.create_pod(kept("deny-while".into())).await,
+        scene.create_pod(pod("deny-other", "deny-other")).await,
+    );
+    let_controllers_observe().await;
+    scene.set_taints("deny", &[no_execute("deny", "v")]).await;
     wait::until("all to be refused", Duration::from_secs(10), async || {
         Ok(hopeless.iter().chain([&a_while]).all(|pod| tries(witness, pod) > 1).then_some(()))
     })
     .await
     .unwrap();
-    let done = scene.taint("deny-other", &[no_execute("deny", "v")]).await;
+    let done = scene.set_taints("deny-other", &[no_execute("deny", "v")]).await;
     scene.goes(&other, done, 0.0).await;
 
-    sleep(5.0).await;
+    let_seconds_pass(5.0, "rejected deletions are repeated for a while").await;
     assert!(taintward.metric("taintward_retrying_pods") >= 51.0);
     assert!(!taintward.message("this pod is kept").is_empty());
     assert_eq!(witness.deleted(&a_while.uid), None);
@@ -108,14 +113,14 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
     }
 
     assert!(is_marked(&scene, &hopeless[0]).await);
-    scene.taint("deny", &[]).await;
+    scene.set_taints("deny", &[]).await;
     wait::until("the mark to be withdrawn", Duration::from_secs(60), async || {
         Ok((!is_marked(&scene, &hopeless[0]).await).then_some(()))
     })
     .await
     .unwrap();
     allow_deletions(&scene).await;
-    sleep(2.0).await;
+    let_seconds_pass(2.0, "the pods that are no longer due must stay").await;
     for pod in &hopeless {
         assert!(scene.find(pod).await.is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_null()));
     }
@@ -126,8 +131,8 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
 pub(crate) async fn a_restored_permission_is_used(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let scene = Scene::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &ALONE).await;
-    scene.node("right").await;
-    let pod = scene.pod(pod("right", "right")).await;
+    scene.create_node("right").await;
+    let pod = scene.create_pod(pod("right", "right")).await;
     let ours = cluster.api(Account::Taintward).await.unwrap();
     access::revoke(&scene.admin, "delete", "pods").await.unwrap();
     let rejected = async || {
@@ -135,9 +140,9 @@ pub(crate) async fn a_restored_permission_is_used(cluster: &mut Cluster, witness
         Ok((code == Some(403)).then_some(()))
     };
     wait::until("the permission to be removed", Duration::from_secs(10), rejected).await.unwrap();
-    scene.taint("right", &[no_execute("right", "v")]).await;
+    scene.set_taints("right", &[no_execute("right", "v")]).await;
     taintward.contains(r#"grant the verb delete on pods in API group \"\""#).await;
-    sleep(3.0).await;
+    let_seconds_pass(3.0, "the pod must stay while the permission is missing").await;
     assert_eq!(witness.deleted(&pod.uid), None);
     let granted = Done::during(access::grant(&scene.admin)).await;
     scene.goes_within(&pod, granted.after, granted.before + seconds(10.0)).await;
@@ -154,11 +159,11 @@ pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: 
     let due = Subject { name: "silent-due".into(), uid };
     let uid = pod("silent-long", "silent").bearing("silent", Some(120)).create(&other).await.unwrap();
     let long = Subject { name: "silent-long".into(), uid };
-    sleep(0.5).await;
+    let_controllers_observe().await;
     let done = Done::during(set_taints(&other, "silent", &[no_execute("silent", "v")])).await;
-    sleep_until(done.before + seconds(1.0)).await;
+    let_time_pass_until(done.before + seconds(1.0), "the countdown is under way").await;
     cluster.server(0).pause().unwrap();
-    sleep_until(done.before + seconds(9.0)).await;
+    let_time_pass_until(done.before + seconds(9.0), "the outage outlasts the deadline").await;
     assert_eq!(witness.deleted(&due.uid), None);
     assert_eq!(
         taintward.get("/livez").map(|(status, _)| status),
@@ -182,14 +187,14 @@ pub(crate) async fn a_silent_server_cannot_hold_up_the_end(
 ) -> Terms {
     let mut taintward = Taintward::acting(cluster, &[]).await;
     let scene = Scene::of(cluster, witness).await;
-    scene.node("end").await;
-    let pod = scene.pod(pod("end", "end").bearing("end", Some(2))).await;
-    sleep(0.5).await;
-    let done = scene.taint("end", &[no_execute("end", "v")]).await;
-    sleep(1.0).await;
+    scene.create_node("end").await;
+    let pod = scene.create_pod(pod("end", "end").bearing("end", Some(2))).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("end", &[no_execute("end", "v")]).await;
+    let_seconds_pass(1.0, "the countdown is under way").await;
     drop(scene);
     cluster.server(0).pause().unwrap();
-    sleep_until(done.before + seconds(2.2)).await;
+    let_time_pass_until(done.before + seconds(2.2), "the pod is due while the server is paused").await;
     assert!(taintward.metric("taintward_inflight_effects") >= 1.0, "a request is in flight");
     assert_eq!(taintward.stop().code(), Some(0));
     cluster.server(0).resume().unwrap();
@@ -217,11 +222,11 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
     let first = make("away-again", "away-goes", 8).await;
     let saved = make("away-saved", "away-untainted", 12).await;
     let tainted = make("away-tainted", "away-tainted", 1).await;
-    sleep(0.5).await;
+    let_controllers_observe().await;
     let taint = [no_execute("away", "v")];
     let done = Done::during(set_taints(&other, "away-goes", &taint)).await;
     set_taints(&other, "away-untainted", &taint).await.unwrap();
-    sleep(0.5).await;
+    let_seconds_pass(0.5, "the countdowns are under way").await;
     cluster.server(0).kill().unwrap();
     let killed = Timestamp::now();
 
@@ -267,12 +272,13 @@ pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &
         Subject { name: name.into(), uid }
     };
     let (counting, later) = (make("two", "two", 7).await, make("two-later", "two-later", 0).await);
-    sleep(0.5).await;
+    let_controllers_observe().await;
     let done = Done::during(set_taints(&other, "two", &[no_execute("two", "v")])).await;
-    sleep(1.0).await;
+    let_seconds_pass(1.0, "the countdown is under way").await;
     cluster.server(0).kill().unwrap();
     balancer.lead_to(second);
-    sleep_until(done.before + seconds(4.0)).await;
+    let_time_pass_until(done.before + seconds(4.0), "the other server serves in the middle of the countdown")
+        .await;
     let tainted = Done::during(set_taints(&other, "two-later", &[no_execute("two", "v")])).await;
     let deleted = async |pod: &Subject| {
         let found = async || Ok(witness.deleted(&pod.uid));

@@ -2,7 +2,7 @@
 
 use super::accounts;
 use super::program::Taintward;
-use super::stage::{Goes, Scene, Stays, Terms, seconds, sleep};
+use super::stage::{Goes, Scene, Stays, Terms, let_controllers_observe, let_seconds_pass, seconds};
 use super::witness::{Witness, is_ours};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -18,14 +18,14 @@ pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witn
     let rules =
         json!([{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]}]);
     let observer = accounts::account(cluster, "observer", rules).await;
-    scene.node("observe").await;
+    scene.create_node("observe").await;
     let mut pods = Vec::new();
     for (name, seconds) in [("now", Some(0)), ("later", Some(3)), ("never", None)] {
-        pods.push(scene.pod(pod(&format!("observe-{name}"), "observe").bearing("ob", seconds)).await);
+        pods.push(scene.create_pod(pod(&format!("observe-{name}"), "observe").bearing("ob", seconds)).await);
     }
     let mut taintward = Taintward::start(cluster, &observer.kubeconfig, &["--mode=observe"]);
     taintward.ready().await;
-    let done = scene.taint("observe", &[no_execute("ob", "v")]).await;
+    let done = scene.set_taints("observe", &[no_execute("ob", "v")]).await;
     let counts = async |name: &str, count: f64| {
         let reached = async || Ok((taintward.metric(name) == count).then_some(()));
         wait::until(&format!("{name} to be {count}"), Duration::from_secs(10), reached).await.unwrap();
@@ -59,12 +59,12 @@ fn of_a_job(pod: PodFixture) -> PodFixture {
 async fn marked_with(cluster: &Cluster, witness: &Witness, which: &str) -> [bool; 2] {
     let scene = Scene::of(cluster, witness).await;
     let name = format!("mark-{which}");
-    scene.node(&name).await;
-    let plain = scene.pod(pod(&format!("{name}-plain"), &name)).await;
-    let job = scene.pod(of_a_job(pod(&format!("{name}-job"), &name))).await;
+    scene.create_node(&name).await;
+    let plain = scene.create_pod(pod(&format!("{name}-plain"), &name)).await;
+    let job = scene.create_pod(of_a_job(pod(&format!("{name}-job"), &name))).await;
     let flag = format!("--disruption-condition={which}");
     let taintward = Taintward::acting(cluster, &[ALONE, &flag]).await;
-    let done = scene.taint(&name, &[no_execute("mark", "v")]).await;
+    let done = scene.set_taints(&name, &[no_execute("mark", "v")]).await;
     let mut marked = [false; 2];
     for (marked, pod) in marked.iter_mut().zip([plain, job]) {
         scene.goes(&pod, done, 0.0).await;
@@ -108,15 +108,17 @@ pub(crate) async fn numbers_are_compared_with_the_gate_on(cluster: &mut Cluster,
             [("Gt", "4", Goes(0.0)), ("Gt", "0", Goes(0.0)), ("Lt", "6", Goes(0.0)), ("Equal", "05", Stays)],
         ),
     ] {
-        scene.node(node).await;
+        scene.create_node(node).await;
         let mut fates = Vec::new();
         for (number, (operator, bound, fate)) in cases.into_iter().enumerate() {
             let toleration = json!({"key": "k", "operator": operator, "value": bound, "effect": "NoExecute"});
-            fates
-                .push((scene.pod(pod(&format!("{node}-{number}"), node).tolerating(toleration)).await, fate));
+            fates.push((
+                scene.create_pod(pod(&format!("{node}-{number}"), node).tolerating(toleration)).await,
+                fate,
+            ));
         }
-        sleep(0.5).await;
-        let done = scene.taint(node, &[no_execute("k", value)]).await;
+        let_controllers_observe().await;
+        let done = scene.set_taints(node, &[no_execute("k", value)]).await;
         scene.meet(done, &fates, 0.0).await;
     }
     drop(taintward);
@@ -143,12 +145,12 @@ pub(crate) async fn stamping_without_permission_warns_once(
     let taintward = Taintward::acting(cluster, &[ALONE, "--stamp-taints"]).await;
     for round in 0..3 {
         let name = format!("stamp-not-{round}");
-        scene.node(&name).await;
-        let pod = scene.pod(pod(&name, &name)).await;
-        sleep(0.5).await;
-        let done = scene.taint(&name, &[no_execute("stamp", "v")]).await;
+        scene.create_node(&name).await;
+        let pod = scene.create_pod(pod(&name, &name)).await;
+        let_controllers_observe().await;
+        let done = scene.set_taints(&name, &[no_execute("stamp", "v")]).await;
         scene.goes(&pod, done, 0.0).await;
-        sleep(0.5).await;
+        let_seconds_pass(0.5, "no write of timeAdded may follow").await;
         assert_eq!(times_added(&scene, &name).await, [("stamp".into(), None)]);
     }
     let rejected = witness.ours(|entry| entry.resource == "nodes" && entry.is_write());
@@ -167,15 +169,15 @@ pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Wit
     let scene = Scene::of(cluster, witness).await;
     access::grant_stamping(&scene.admin).await.unwrap();
     for node in ["stamp-old", "stamp-live", "stamp-own", "stamp-storm"] {
-        scene.node(node).await;
+        scene.create_node(node).await;
     }
-    scene.taint("stamp-old", &[no_execute("stamp", "v")]).await;
+    scene.set_taints("stamp-old", &[no_execute("stamp", "v")]).await;
     let taintward = Taintward::acting(cluster, &[ALONE, "--stamp-taints"]).await;
     let soft = json!({"key": "soft", "effect": "NoSchedule"});
-    let done = scene.taint("stamp-live", &[soft.clone(), no_execute("stamp", "v")]).await;
+    let done = scene.set_taints("stamp-live", &[soft.clone(), no_execute("stamp", "v")]).await;
     let mut own = no_execute("stamp", "v");
     own["timeAdded"] = "2020-01-01T00:00:00Z".into();
-    scene.taint("stamp-own", &[own]).await;
+    scene.set_taints("stamp-own", &[own]).await;
 
     wait::until("the stamp", Duration::from_secs(10), async || {
         Ok(times_added(&scene, "stamp-live").await[1].1.clone())
@@ -188,17 +190,17 @@ pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Wit
     assert!(added >= done.after - seconds(1.0) && added <= done.before + seconds(1.5), "{added}, {done:?}");
 
     // kubectl drops the time when it writes the list again: the instance is the same, and is not stamped again.
-    scene.taint("stamp-live", &[soft, no_execute("stamp", "v")]).await;
-    sleep(2.5).await;
+    scene.set_taints("stamp-live", &[soft, no_execute("stamp", "v")]).await;
+    let_seconds_pass(2.5, "no second write of timeAdded may follow").await;
     assert_eq!(times_added(&scene, "stamp-live").await[1].1, None);
     assert_eq!(node_patches(witness, "stamp-live"), 1);
     assert_eq!(times_added(&scene, "stamp-own").await[0].1.as_deref(), Some("2020-01-01T00:00:00Z"));
     assert_eq!((node_patches(witness, "stamp-own"), node_patches(witness, "stamp-old")), (0, 0));
 
     // Another instance is stamped again.
-    scene.taint("stamp-live", &[]).await;
-    sleep(0.5).await;
-    scene.taint("stamp-live", &[no_execute("stamp", "v")]).await;
+    scene.set_taints("stamp-live", &[]).await;
+    let_controllers_observe().await;
+    scene.set_taints("stamp-live", &[no_execute("stamp", "v")]).await;
     wait::until("the stamp of the next instance", Duration::from_secs(10), async || {
         Ok(times_added(&scene, "stamp-live").await[0].1.clone())
     })
@@ -239,7 +241,7 @@ async fn add(scene: &Scene<'_>, key: &str) {
         node["metadata"]["labels"][key] = "here".into();
         match scene.admin.replace(PATH, &node).await {
             Ok(_) => return,
-            Err(TestApiError::Rejected { code: 409, .. }) => sleep(0.01).await,
+            Err(TestApiError::Rejected { code: 409, .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }

@@ -1,7 +1,7 @@
 //! Tests DELETEs that an API server has carried out only in part when etcd is killed (P31).
 
 use super::program::Taintward;
-use super::stage::{Scene, Terms, sleep};
+use super::stage::{Scene, Terms, let_controllers_observe, let_seconds_pass};
 use super::witness::Witness;
 use serde_json::Value;
 use std::time::Duration;
@@ -34,18 +34,18 @@ pub(crate) async fn a_deletion_cut_in_two_is_brought_to_its_end(
     for number in 0..TRIES {
         let node = format!("halves-{number}");
         let scene = Scene::of(cluster, witness).await;
-        scene.node(&node).await;
+        scene.create_node(&node).await;
         for one in 0..PODS {
-            scene.pod(pod(&format!("{node}-{one}"), &node)).await;
+            scene.create_pod(pod(&format!("{node}-{one}"), &node)).await;
         }
-        sleep(0.5).await;
+        let_controllers_observe().await;
         let before = witness.deletions();
-        scene.taint(&node, &[no_execute("halves", "v")]).await;
+        scene.set_taints(&node, &[no_execute("halves", "v")]).await;
         let begun = async || Ok((witness.deletions() > before + 5).then_some(()));
         wait::until("deletions", Duration::from_secs(20), begun).await.unwrap();
         drop(scene);
         cluster.etcd().kill().unwrap();
-        sleep(0.2).await;
+        let_seconds_pass(0.2, "requests fail while etcd is away").await;
         taintward.program().pause().unwrap();
         cluster.restart_etcd().await.unwrap();
         cluster.ready(0).await.unwrap();

@@ -1,13 +1,15 @@
 //! Tests evictions to their end, with KWOK completing graceful deletions.
 
 use super::program::Taintward;
-use super::stage::{Scene, Subject, Terms, seconds, sleep, sleep_until};
+use super::stage::{Scene, Subject, Terms, let_time_pass_until, seconds};
 use super::witness::{Witness, is_ours};
 use jiff::Timestamp;
 use serde_json::Value;
+use std::time::Duration;
 use taintward_envtest::Cluster;
 use taintward_envtest::fixtures::{no_execute, pod};
 use taintward_envtest::{binaries, kwok};
+use testkit::wait::until_true;
 
 /// Longer than the scenario: no pod is removed because its grace period has ended.
 const GRACE: i64 = 120;
@@ -20,12 +22,12 @@ pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, wi
     let scene = Scene::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for node in ["kubelet", "kubelet-none"] {
-        scene.node(node).await;
+        scene.create_node(node).await;
     }
     kwok::adopt(&scene.admin, "kubelet").await.unwrap();
     let on = async |name: &str, node: &str, seconds: Option<Option<i64>>| {
         let pod = pod(name, node).grace(GRACE);
-        scene.pod(seconds.into_iter().fold(pod, |pod, seconds| pod.bearing("k", seconds))).await
+        scene.create_pod(seconds.into_iter().fold(pod, |pod, seconds| pod.bearing("k", seconds))).await
     };
     let now = on("kubelet-now", "kubelet", None).await;
     let later = on("kubelet-later", "kubelet", Some(Some(3))).await;
@@ -39,17 +41,17 @@ pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, wi
     assert_eq!(condition(&node, "Ready"), Some("True"));
     assert_eq!(phase(&scene, &alone).await.as_deref(), Some("Pending"), "no kubelet runs it");
 
-    let done = scene.taint("kubelet", &[no_execute("k", "v")]).await;
-    let elsewhere = scene.taint("kubelet-none", &[no_execute("k", "v")]).await;
+    let done = scene.set_taints("kubelet", &[no_execute("k", "v")]).await;
+    let elsewhere = scene.set_taints("kubelet-none", &[no_execute("k", "v")]).await;
     scene.goes(&now, done, 0.0).await;
     gone(&scene, &now).await;
     scene.stays_until(&later, done.after + seconds(2.0)).await;
     scene.goes(&later, done, 3.0).await;
     gone(&scene, &later).await;
-    let untainted = scene.taint("kubelet", &[]).await;
+    let untainted = scene.set_taints("kubelet", &[]).await;
     assert!(untainted.before < done.after + seconds(7.0), "this machine is too slow for this scenario");
     scene.goes(&alone, elsewhere, 0.0).await;
-    sleep_until(done.before + seconds(9.0)).await;
+    let_time_pass_until(done.before + seconds(9.0), "the pods must outlive their countdowns").await;
     for pod in [&saved, &patient] {
         scene.stays_until(pod, Timestamp::now()).await;
         assert_eq!(phase(&scene, pod).await.as_deref(), Some("Running"), "{}", pod.name);
@@ -81,22 +83,12 @@ async fn phase(scene: &Scene<'_>, pod: &Subject) -> Option<String> {
 
 /// Waits until it runs.
 async fn runs(scene: &Scene<'_>, pod: &Subject) {
-    for _ in 0..300 {
-        if phase(scene, pod).await.as_deref() == Some("Running") {
-            return;
-        }
-        sleep(0.1).await;
-    }
-    panic!("{} does not run", pod.name);
+    let runs = async || phase(scene, pod).await.as_deref() == Some("Running");
+    until_true(&format!("{} to run", pod.name), Duration::from_secs(30), runs).await;
 }
 
 /// Waits until it is removed, which its grace period alone cannot cause.
 async fn gone(scene: &Scene<'_>, pod: &Subject) {
-    for _ in 0..100 {
-        if scene.find(pod).await.is_none() {
-            return;
-        }
-        sleep(0.1).await;
-    }
-    panic!("{} is not gone", pod.name);
+    let gone = async || scene.find(pod).await.is_none();
+    until_true(&format!("{} to be gone", pod.name), Duration::from_secs(10), gone).await;
 }

@@ -5,7 +5,7 @@
 use super::accounts::leading_to;
 use super::program::{Taintward, free_port};
 use super::proxy::Proxy;
-use super::stage::{Done, Terms, sleep};
+use super::stage::{Done, Terms, let_controllers_observe, let_seconds_pass};
 use super::witness::Witness;
 use jiff::{SignedDuration, Timestamp};
 use std::time::{Duration, Instant};
@@ -70,7 +70,7 @@ async fn away(taintward: &Taintward, seconds: u64) {
         if let Some((500, why)) = taintward.get("/readyz") {
             reported.get_or_insert_with(|| (began.elapsed(), why));
         }
-        sleep(0.25).await;
+        let_seconds_pass(0.25, "the outage lasts, and health is read four times a second").await;
     }
     match reported {
         Some((at, why)) => {
@@ -98,7 +98,7 @@ pub(crate) async fn evictions_continue_when_a_server_is_back(
     let side = Side::of(cluster, witness, "killed").await;
     for length in lengths(&[10, 11, 12, 30]) {
         let uid = side.prepare(length).await;
-        sleep(1.0).await;
+        let_seconds_pass(1.0, "the countdown is under way").await;
         cluster.server(0).kill().unwrap();
         away(&taintward, length).await;
         cluster.restart(0).await.unwrap();
@@ -118,7 +118,7 @@ pub(crate) async fn evictions_continue_when_a_server_resumes(
     let side = Side::of(cluster, witness, "paused").await;
     for length in lengths(&[20]) {
         let uid = side.prepare(length).await;
-        sleep(1.0).await;
+        let_seconds_pass(1.0, "the countdown is under way").await;
         cluster.server(0).pause().unwrap();
         away(&taintward, length).await;
         cluster.server(0).resume().unwrap();
@@ -135,12 +135,12 @@ pub(crate) async fn evictions_continue_when_etcd_resumes(cluster: &mut Cluster, 
     let side = Side::of(cluster, witness, "etcd").await;
     for length in lengths(&[20]) {
         let uid = side.prepare(length).await;
-        sleep(1.0).await;
+        let_seconds_pass(1.0, "the countdown is under way").await;
         cluster.etcd().pause().unwrap();
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(length) {
             assert_eq!(taintward.get("/livez").map(|(status, _)| status), Some(200));
-            sleep(0.5).await;
+            let_seconds_pass(0.5, "the outage lasts, and health is read twice a second").await;
         }
         cluster.etcd().resume().unwrap();
         cluster.ready(0).await.unwrap();
@@ -170,15 +170,15 @@ pub(crate) async fn evictions_continue_when_etcd_is_killed(
         }
         let [due, late, stays] = &pods[..] else { unreachable!() };
         let uid = side.prepare(length).await;
-        sleep(1.0).await;
+        let_controllers_observe().await;
         let taint = [no_execute("held", "v")];
         let tainted = Done::during(set_taints(&side.other, &held, &taint)).await;
-        sleep(1.0).await;
+        let_seconds_pass(1.0, "the countdown is under way").await;
         cluster.etcd().kill().unwrap();
         let began = Instant::now();
         while began.elapsed() < Duration::from_secs(length) {
             assert_eq!(taintward.get("/livez").map(|(status, _)| status), Some(200));
-            sleep(0.5).await;
+            let_seconds_pass(0.5, "the outage lasts, and health is read twice a second").await;
         }
         assert_eq!(witness.deleted(due), None);
         cluster.restart_etcd().await.unwrap();
@@ -215,14 +215,14 @@ pub(crate) async fn evictions_continue_when_the_network_heals(
 
     // Half-open: open connections are dead, new ones work.
     let uid = side.prepare(0).await;
-    sleep(1.0).await;
+    let_seconds_pass(1.0, "the countdown is under way").await;
     proxy.strand();
     let took = side.leaves(0, &uid).await;
     assert!(took <= BACK_MAX + SignedDuration::from_secs(1), "half-open: {took:#}");
 
     for length in lengths(&[15]) {
         let uid = side.prepare(length).await;
-        sleep(1.0).await;
+        let_seconds_pass(1.0, "the countdown is under way").await;
         proxy.cut(true);
         away(&taintward, length).await;
         // Data that was sent during the cut is lost with its connection.
@@ -247,7 +247,7 @@ pub(crate) async fn evictions_continue_by_the_other_server(
     taintward.ready().await;
     let side = Side::of(cluster, witness, "stopped").await;
     let uid = side.prepare(0).await;
-    sleep(1.0).await;
+    let_seconds_pass(1.0, "the countdown is under way").await;
     let stopped = Timestamp::now();
     cluster.server(0).pause().unwrap();
     balancer.lead_to(second);

@@ -6,6 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
+use testkit::wait::let_time_pass_blocking;
+
+/// The pause between two looks at what the test wants.
+const POLL: Duration = Duration::from_millis(5);
 
 /// A forwarder, open until dropped.
 pub(crate) struct Proxy {
@@ -37,7 +41,7 @@ impl Proxy {
                             connect(guest, target.load(Ordering::Relaxed), &cut);
                         }
                         Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                            thread::sleep(Duration::from_millis(5));
+                            let_time_pass_blocking(POLL, "the next look for a connection, or for the end");
                         }
                         Err(error) => panic!("{error}"),
                     }
@@ -100,7 +104,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, cut: &AtomicBool) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(count @ 1..) = from.read(&mut bytes) {
         while cut.load(Ordering::Relaxed) {
-            thread::sleep(Duration::from_millis(5));
+            let_time_pass_blocking(POLL, "no byte passes while the connection is cut");
         }
         if to.write_all(&bytes[..count]).is_err() {
             break;

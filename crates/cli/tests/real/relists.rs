@@ -17,23 +17,23 @@ pub(crate) async fn evictions_continue_while_everything_is_listed_again(
     witness: &Witness,
 ) -> Terms {
     let scene = Scene::of(cluster, witness).await;
-    scene.node("again-still").await;
-    scene.node("again-counts").await;
+    scene.create_node("again-still").await;
+    scene.create_node("again-counts").await;
     // More than fit a page.
     for number in 0..520 {
-        scene.pod(pod(&format!("again-still-{number}"), "again-still")).await;
+        scene.create_pod(pod(&format!("again-still-{number}"), "again-still")).await;
     }
-    let stays = scene.pod(pod("again-stays", "again-still")).await;
-    let counts = scene.pod(pod("again-counts", "again-counts").bearing("again", Some(32))).await;
+    let stays = scene.create_pod(pod("again-stays", "again-still")).await;
+    let counts = scene.create_pod(pod("again-counts", "again-counts").bearing("again", Some(32))).await;
     let flags = ["--leader-elect=false", "--relist-interval=30s"];
     let mut taintward = Taintward::acting(cluster, &flags).await;
     let begun = Instant::now();
-    let counting = scene.taint("again-counts", &[no_execute("again", "v")]).await;
+    let counting = scene.set_taints("again-counts", &[no_execute("again", "v")]).await;
     for round in 0.. {
         let name = format!("again-{round}");
-        scene.node(&name).await;
-        let goes = scene.pod(pod(&name, &name)).await;
-        let done = scene.taint(&name, &[no_execute("again", "v")]).await;
+        scene.create_node(&name).await;
+        let goes = scene.create_pod(pod(&name, &name)).await;
+        let done = scene.set_taints(&name, &[no_execute("again", "v")]).await;
         scene.goes(&goes, done, 0.0).await;
         if begun.elapsed() >= LONG_ENOUGH {
             break;

@@ -1,7 +1,9 @@
 //! Tests that countdowns survive `kill -9`, SIGTERM and a change of leader (D1, L3, L8, S4).
 
 use super::program::{STARTUP_TIMEOUT, Taintward};
-use super::stage::{Done, LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_until};
+use super::stage::{
+    Done, LATE_MAX, Scene, Subject, Terms, let_controllers_observe, let_time_pass_until, seconds,
+};
 use super::witness::Witness;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -29,7 +31,7 @@ struct Counting {
 async fn creating(scene: &Scene<'_>, name: &str, node: &str, bears: i64) -> (Subject, Done) {
     let mut created = None;
     let done = Done::during(async {
-        created = Some(scene.pod(pod(name, node).bearing("re", Some(bears))).await);
+        created = Some(scene.create_pod(pod(name, node).bearing("re", Some(bears))).await);
         Ok::<_, ()>(())
     });
     let done = done.await;
@@ -38,22 +40,23 @@ async fn creating(scene: &Scene<'_>, name: &str, node: &str, bears: i64) -> (Sub
 
 async fn count_down(scene: &Scene<'_>) -> Counting {
     for node in ["re-stamped", "re-kubectl", "re-reprieved"] {
-        scene.node(node).await;
+        scene.create_node(node).await;
     }
     create_node(&scene.admin, "re-old", &[no_execute("re", "v")]).await.unwrap();
-    let bearing = |name: &str, node: &str, bears| scene.pod(pod(name, node).bearing("re", Some(bears)));
+    let bearing =
+        |name: &str, node: &str, bears| scene.create_pod(pod(name, node).bearing("re", Some(bears)));
     let stamped = bearing("re-stamped", "re-stamped", 10).await;
     let by_kubectl = bearing("re-kubectl", "re-kubectl", 10).await;
     let overdue = bearing("re-overdue", "re-kubectl", 5).await;
     let reprieved = bearing("re-reprieved", "re-reprieved", 10).await;
     let unbound = bearing("re-bound", "", 10).await;
-    sleep(2.0).await;
+    let_controllers_observe().await;
     let mut taint = no_execute("re", "v");
     taint["timeAdded"] = format!("{:.0}", Timestamp::now()).into();
-    scene.taint("re-reprieved", &[no_execute("re", "v")]).await;
+    scene.set_taints("re-reprieved", &[no_execute("re", "v")]).await;
     let bound = scene.bind(&unbound, "re-old").await;
     let created = creating(scene, "re-created", "re-old", 10).await;
-    let added = scene.taint("re-stamped", &[taint]).await;
+    let added = scene.set_taints("re-stamped", &[taint]).await;
     let kubectl = scene.kubectl(&["taint", "nodes", "re-kubectl", "re=v:NoExecute"]).await;
     Counting {
         stamped: (stamped, added),
@@ -75,12 +78,12 @@ pub(crate) async fn kill_9_in_mid_countdown_moves_no_deadline(
     let mut taintward = Taintward::acting(cluster, &ALONE).await;
     let counting = count_down(&scene).await;
     let last = counting.by_kubectl.1;
-    sleep_until(last.before + seconds(2.0)).await;
+    let_time_pass_until(last.before + seconds(2.0), "the countdowns are under way").await;
     taintward.kill();
 
-    scene.taint("re-reprieved", &[]).await;
-    let meanwhile = scene.pod(pod("re-meanwhile", "re-old")).await;
-    sleep_until(last.before + seconds(5.5)).await;
+    scene.set_taints("re-reprieved", &[]).await;
+    let meanwhile = scene.create_pod(pod("re-meanwhile", "re-old")).await;
+    let_time_pass_until(last.before + seconds(5.5), "a pod is due while no controller runs").await;
     assert_eq!(scene.witness.deleted(&counting.overdue.uid), None, "there is no controller to delete it");
     let returns = Timestamp::now();
     let mut taintward = Taintward::acting(cluster, &ALONE).await;
@@ -134,11 +137,11 @@ pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &
         Taintward::start(cluster, &cluster.kubeconfig(taintward_envtest::Account::Taintward, 0), &QUICK);
     follower.ready().await;
     assert!(!follower.is_leading());
-    scene.node("lead").await;
-    let now = scene.pod(pod("lead-now", "lead")).await;
-    let soon = scene.pod(pod("lead-soon", "lead").bearing("lead", Some(3))).await;
-    let late = scene.pod(pod("lead-late", "lead").bearing("lead", Some(14))).await;
-    sleep(0.5).await;
+    scene.create_node("lead").await;
+    let now = scene.create_pod(pod("lead-now", "lead")).await;
+    let soon = scene.create_pod(pod("lead-soon", "lead").bearing("lead", Some(3))).await;
+    let late = scene.create_pod(pod("lead-late", "lead").bearing("lead", Some(14))).await;
+    let_controllers_observe().await;
     let done = scene.kubectl(&["taint", "nodes", "lead", "lead=v:NoExecute"]).await;
     scene.goes(&now, done, 0.0).await;
     assert!(learning(witness, began) >= 4, "both have listed everything");
@@ -167,10 +170,10 @@ pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness)
     let mut follower =
         Taintward::start(cluster, &cluster.kubeconfig(taintward_envtest::Account::Taintward, 0), &[]);
     follower.ready().await;
-    scene.node("term").await;
-    let counting = scene.pod(pod("term", "term").bearing("term", Some(7))).await;
-    sleep(0.5).await;
-    let done = scene.taint("term", &[no_execute("term", "v")]).await;
+    scene.create_node("term").await;
+    let counting = scene.create_pod(pod("term", "term").bearing("term", Some(7))).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("term", &[no_execute("term", "v")]).await;
     let holder = |lease: &Value| lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
     let first = holder(&scene.admin.get(LEASE).await.unwrap());
     assert!(!first.is_empty());
@@ -196,7 +199,7 @@ pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness)
     })
     .await
     .unwrap();
-    let after = scene.pod(pod("term-after", "term")).await;
+    let after = scene.create_pod(pod("term-after", "term")).await;
     scene.stays_until(&after, Timestamp::now() + seconds(2.0)).await;
     let spec = scene.admin.get(LEASE).await.unwrap()["spec"].clone();
     assert_eq!(spec["holderIdentity"], json!(""));

@@ -1,7 +1,7 @@
 //! Tests an etcd restored from a backup: later writes do not count (S1, S2, S4, L4).
 
 use super::program::Taintward;
-use super::stage::{Scene, Terms, seconds, sleep};
+use super::stage::{Scene, Terms, let_controllers_observe, let_seconds_pass, seconds};
 use super::witness::Witness;
 use jiff::Timestamp;
 use std::time::Duration;
@@ -20,28 +20,28 @@ pub(crate) async fn only_what_the_restored_store_says_counts(
     let _taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     let scene = Scene::of(cluster, witness).await;
     for node in ["restored-free", "restored-back", "restored-new"] {
-        scene.node(node).await;
+        scene.create_node(node).await;
     }
-    let spared = scene.pod(pod("restored-spared", "restored-free").bearing("r", Some(20))).await;
-    let back = scene.pod(pod("restored-back", "restored-back").bearing("r", Some(6))).await;
-    let new = scene.pod(pod("restored-new", "restored-new")).await;
-    sleep(0.5).await;
+    let spared = scene.create_pod(pod("restored-spared", "restored-free").bearing("r", Some(20))).await;
+    let back = scene.create_pod(pod("restored-back", "restored-back").bearing("r", Some(6))).await;
+    let new = scene.create_pod(pod("restored-new", "restored-new")).await;
+    let_controllers_observe().await;
     let taint = [no_execute("r", "v")];
-    let before = scene.taint("restored-back", &taint).await;
+    let before = scene.set_taints("restored-back", &taint).await;
     drop(scene);
     cluster.back_up().await.unwrap();
     cluster.ready(0).await.unwrap();
 
     let scene = Scene::of(cluster, witness).await;
-    let undone = scene.taint("restored-free", &taint).await;
+    let undone = scene.set_taints("restored-free", &taint).await;
     scene.goes_within(&back, before.after + seconds(6.0), before.before + seconds(16.0)).await;
-    sleep(0.5).await;
+    let_seconds_pass(0.5, "the controller observes what the backup lacks").await;
     drop(scene);
     cluster.restore().await.unwrap();
     let ready = Timestamp::now();
 
     let scene = Scene::of(cluster, witness).await;
-    let done = scene.taint("restored-new", &taint).await;
+    let done = scene.set_taints("restored-new", &taint).await;
     scene.goes_within(&new, done.after, done.before + seconds(5.0)).await;
     let again = async || Ok((witness.deletions_of(&back.uid) == 2).then_some(()));
     wait::until("the pod that came back to go again", Duration::from_secs(20), again).await.unwrap();
@@ -61,23 +61,23 @@ pub(crate) async fn a_taint_after_a_restore_counts_although_nothing_counted_down
         let _taintward = Taintward::acting(cluster, &[election]).await;
         let (node, other) = (format!("restored-idle-{name}"), format!("restored-busy-{name}"));
         let scene = Scene::of(cluster, witness).await;
-        scene.node(&node).await;
-        scene.node(&other).await;
-        let idle = scene.pod(pod(&node, &node)).await;
-        sleep(0.5).await;
+        scene.create_node(&node).await;
+        scene.create_node(&other).await;
+        let idle = scene.create_pod(pod(&node, &node)).await;
+        let_controllers_observe().await;
         drop(scene);
         cluster.back_up().await.unwrap();
         cluster.ready(0).await.unwrap();
 
         let scene = Scene::of(cluster, witness).await;
         for number in 0..LATER_WRITES {
-            scene.taint(&other, &[no_execute("n", &number.to_string())]).await;
+            scene.set_taints(&other, &[no_execute("n", &number.to_string())]).await;
         }
         drop(scene);
         cluster.restore().await.unwrap();
 
         let scene = Scene::of(cluster, witness).await;
-        let done = scene.taint(&node, &[no_execute("r", "v")]).await;
+        let done = scene.set_taints(&node, &[no_execute("r", "v")]).await;
         scene.goes_within(&idle, done.after, done.before + seconds(5.0)).await;
     }
     Terms { restored: true, forbidden: true, ..Terms::default() }

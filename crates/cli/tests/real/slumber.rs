@@ -1,7 +1,9 @@
 //! Tests a process that is paused with SIGSTOP and resumed (D4, D5, S1, S2, S5).
 
 use super::program::Taintward;
-use super::stage::{BEYOND, LATE_MAX, Scene, Terms, seconds, sleep, sleep_until};
+use super::stage::{
+    BEYOND, LATE_MAX, Scene, Terms, let_controllers_observe, let_seconds_pass, let_time_pass_until, seconds,
+};
 use super::witness::Witness;
 use jiff::Timestamp;
 use taintward_envtest::fixtures::{delete_pod, no_execute, pod};
@@ -16,21 +18,21 @@ pub(crate) async fn a_resumed_process_reads_before_it_acts(
     let scene = Scene::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for node in ["sleep", "sleep-saved"] {
-        scene.node(node).await;
+        scene.create_node(node).await;
     }
     let bearing = |name: &str, node: &str| pod(name, node).bearing("sleep", Some(3));
-    let due = scene.pod(bearing("sleep-due", "sleep")).await;
-    let saved = scene.pod(bearing("sleep-saved", "sleep-saved")).await;
-    let old = scene.pod(bearing("sleep-again", "sleep")).await;
-    sleep(0.5).await;
-    let done = scene.taint("sleep", &[no_execute("sleep", "v")]).await;
-    scene.taint("sleep-saved", &[no_execute("sleep", "v")]).await;
-    sleep(1.0).await;
+    let due = scene.create_pod(bearing("sleep-due", "sleep")).await;
+    let saved = scene.create_pod(bearing("sleep-saved", "sleep-saved")).await;
+    let old = scene.create_pod(bearing("sleep-again", "sleep")).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("sleep", &[no_execute("sleep", "v")]).await;
+    scene.set_taints("sleep-saved", &[no_execute("sleep", "v")]).await;
+    let_seconds_pass(1.0, "the countdowns are under way").await;
     taintward.program().pause().unwrap();
-    scene.taint("sleep-saved", &[]).await;
+    scene.set_taints("sleep-saved", &[]).await;
     delete_pod(&scene.admin, &old.name).await.unwrap();
-    let successor = scene.pod(pod("sleep-again", "sleep").bearing("sleep", Some(60))).await;
-    sleep_until(done.before + seconds(4.0)).await;
+    let successor = scene.create_pod(pod("sleep-again", "sleep").bearing("sleep", Some(60))).await;
+    let_time_pass_until(done.before + seconds(4.0), "the pod is due while the controller is paused").await;
     let woken = Timestamp::now();
     taintward.program().resume().unwrap();
     scene.goes_within(&due, woken, woken + LATE_MAX).await;
@@ -53,15 +55,17 @@ pub(crate) async fn a_leader_that_overslept_follows(cluster: &mut Cluster, witne
     let mut first = Taintward::acting(cluster, &quick).await;
     let mut second = Taintward::start(cluster, &cluster.kubeconfig(Account::Taintward, 0), &quick);
     second.ready().await;
-    scene.node("overslept").await;
+    scene.create_node("overslept").await;
     let mut pods = Vec::new();
     for number in 0..10 {
-        pods.push(scene.pod(pod(&format!("overslept-{number}"), "overslept").bearing("o", Some(3))).await);
+        pods.push(
+            scene.create_pod(pod(&format!("overslept-{number}"), "overslept").bearing("o", Some(3))).await,
+        );
     }
-    let later = scene.pod(pod("overslept-later", "overslept").bearing("o", Some(12))).await;
-    sleep(0.5).await;
-    let done = scene.taint("overslept", &[no_execute("o", "v")]).await;
-    sleep(1.0).await;
+    let later = scene.create_pod(pod("overslept-later", "overslept").bearing("o", Some(12))).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("overslept", &[no_execute("o", "v")]).await;
+    let_seconds_pass(1.0, "the countdowns are under way").await;
     first.program().pause().unwrap();
     second.leads().await;
     first.program().resume().unwrap();
@@ -69,7 +73,7 @@ pub(crate) async fn a_leader_that_overslept_follows(cluster: &mut Cluster, witne
     for pod in &pods {
         scene.goes_within(pod, done.after + seconds(3.0), woken + LATE_MAX).await;
     }
-    sleep_until(woken + seconds(1.5)).await;
+    let_time_pass_until(woken + seconds(1.5), "the former leader may not lead again").await;
     assert_eq!((first.is_leading(), second.is_leading()), (false, true));
     assert!(Timestamp::now() < done.after + seconds(12.0), "this machine is too slow for this scenario");
     scene.goes(&later, done, 12.0).await;

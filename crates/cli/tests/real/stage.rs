@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_envtest::fixtures::{self, PodFixture};
 use taintward_envtest::{Account, Binaries, Cluster, ClusterConfig, TestApi};
+use testkit::wait::{let_time_pass, until};
 
 /// L1 allows one second from the deadline to the DELETE; the rest is for a busy machine.
 pub(crate) const LATE_MAX: SignedDuration = SignedDuration::from_millis(1_500);
@@ -97,13 +98,18 @@ pub(crate) fn seconds(seconds: f64) -> SignedDuration {
     SignedDuration::from_secs_f64(seconds)
 }
 
-pub(crate) async fn sleep(length: f64) {
-    tokio::time::sleep(Duration::from_secs_f64(length)).await;
+pub(crate) async fn let_seconds_pass(seconds: f64, reason: &str) {
+    let_time_pass(Duration::from_secs_f64(seconds), reason).await;
 }
 
-pub(crate) async fn sleep_until(moment: Timestamp) {
+pub(crate) async fn let_time_pass_until(moment: Timestamp, reason: &str) {
     let left = moment.duration_since(Timestamp::now());
-    tokio::time::sleep(Duration::try_from(left).unwrap_or_default()).await;
+    let_time_pass(Duration::try_from(left).unwrap_or_default(), reason).await;
+}
+
+/// Lets the controllers observe what a scenario has created.
+pub(crate) async fn let_controllers_observe() {
+    let_seconds_pass(1.0, "no controller reports that it has observed an object").await;
 }
 
 impl Done {
@@ -121,12 +127,12 @@ impl<'s> Scene<'s> {
     }
 
     /// Creates a node.
-    pub(crate) async fn node(&self, name: &str) {
+    pub(crate) async fn create_node(&self, name: &str) {
         fixtures::create_node(&self.admin, name, &[]).await.unwrap();
     }
 
     /// Creates a pod.
-    pub(crate) async fn pod(&self, pod: PodFixture) -> Subject {
+    pub(crate) async fn create_pod(&self, pod: PodFixture) -> Subject {
         let name = pod.name();
         let uid = pod.create(&self.admin).await.unwrap();
         Subject { name, uid }
@@ -139,7 +145,7 @@ impl<'s> Scene<'s> {
     }
 
     /// Replaces a node's taints, as `kubectl taint` does.
-    pub(crate) async fn taint(&self, node: &str, taints: &[Value]) -> Done {
+    pub(crate) async fn set_taints(&self, node: &str, taints: &[Value]) -> Done {
         Done::during(fixtures::set_taints(&self.admin, node, taints)).await
     }
 
@@ -160,18 +166,10 @@ impl<'s> Scene<'s> {
 
     /// Checks that the pod is deleted within this window, and exists until then.
     pub(crate) async fn goes_within(&self, pod: &Subject, earliest: Timestamp, latest: Timestamp) {
-        let deleted = loop {
-            if let Some(at) = self.witness.deleted(&pod.uid) {
-                break at;
-            }
-            let now = Timestamp::now();
-            assert!(
-                now < latest + TOO_LATE,
-                "{} is not deleted; it was due by {latest}, now is {now}",
-                pod.name
-            );
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        };
+        let left = (latest + TOO_LATE).duration_since(Timestamp::now());
+        let what = format!("{} to be deleted, which was due by {latest}", pod.name);
+        let deleted = async || Ok(self.witness.deleted(&pod.uid));
+        let deleted = until(&what, left.try_into().unwrap_or_default(), deleted).await.unwrap();
         assert!(deleted >= earliest, "{}: deleted at {deleted}, not before {earliest}", pod.name);
         assert!(deleted <= latest, "{}: deleted at {deleted}, not after {latest}", pod.name);
         let found = self.find(pod).await;
@@ -190,7 +188,7 @@ impl<'s> Scene<'s> {
 
     /// Checks that the pod exists at this time and that no controller has changed it.
     pub(crate) async fn stays_until(&self, pod: &Subject, moment: Timestamp) {
-        sleep_until(moment).await;
+        let_time_pass_until(moment, "the pod must exist until then").await;
         let found = self.find(pod).await.unwrap_or_else(|| panic!("{} is gone", pod.name));
         assert!(found["metadata"]["deletionTimestamp"].is_null(), "{} is terminating", pod.name);
         assert_eq!(self.witness.deleted(&pod.uid), None, "{}", pod.name);

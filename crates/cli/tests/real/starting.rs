@@ -3,7 +3,7 @@
 use super::accounts::{account, leading_to};
 use super::program::{STARTUP_TIMEOUT, Taintward, free_port};
 use super::proxy::Proxy;
-use super::stage::{Scene, sleep};
+use super::stage::{Scene, let_seconds_pass};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub(crate) async fn an_unreachable_server_is_waited_for(scene: &Scene<'_>) {
     assert_eq!(statuses, [Some(200), Some(200), Some(500)]);
     let (_, why) = taintward.get("/readyz").unwrap();
     assert!(why.contains("not"), "{why}");
-    sleep(4.0).await;
+    let_seconds_pass(4.0, "it tries again every 3 s").await;
     let waits = taintward.message("waiting for the API server").len();
     assert!((2..=3).contains(&waits), "logged at each try, every 3 s: {waits}");
 
@@ -79,7 +79,7 @@ pub(crate) async fn a_certificate_that_does_not_fit_is_waited_for(scene: &Scene<
     fs::write(&file, good.replace(&ca.display().to_string(), &other.display().to_string())).unwrap();
     let mut taintward = Taintward::start(scene.cluster, &file, &[OBSERVE]);
     taintward.contains("rejected the other's certificate").await;
-    sleep(4.0).await;
+    let_seconds_pass(4.0, "it must go on waiting").await;
     assert_eq!(status(&taintward, "/livez"), Some(200));
     assert_eq!(status(&taintward, "/readyz"), Some(500));
     fs::copy(&ca, folder.join("start-new-ca.crt")).unwrap();

@@ -1,24 +1,30 @@
 //! Tests which pods leave and which stay: matching, effects, seconds.
 
-use super::stage::{Fate, Goes, Scene, Stays, Subject, seconds, sleep};
+use super::stage::{Fate, Goes, Scene, Stays, Subject, let_controllers_observe, seconds};
 use serde_json::{Value, json};
+use std::time::Duration;
 use taintward_envtest::Release;
 use taintward_envtest::fixtures::{create_node, no_execute, pod};
+use testkit::toleration_row;
+use testkit::wait::until_true;
+
+/// On a busy machine, an event arrives within this if it arrives at all.
+const EVENT_MAX: Duration = Duration::from_secs(10);
 
 /// TE-17a, TE-30, TE-31, TE-34, D4, D5, D8, S1, S10: an untolerated taint evicts immediately: condition, DELETE with
 /// preconditions, event. One read of the node serves all its pods.
 pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(scene: &Scene<'_>) {
-    scene.node("who-plain").await;
-    let plain = scene.pod(pod("who-plain", "who-plain").grace(30)).await;
+    scene.create_node("who-plain").await;
+    let plain = scene.create_pod(pod("who-plain", "who-plain").grace(30)).await;
     let mut crowd = Vec::new();
     for number in 0..20 {
-        crowd.push(scene.pod(pod(&format!("who-crowd-{number}"), "who-plain")).await);
+        crowd.push(scene.create_pod(pod(&format!("who-crowd-{number}"), "who-plain")).await);
     }
-    sleep(1.0).await;
+    let_controllers_observe().await;
     let generation = scene.find(&plain).await.unwrap()["metadata"]["generation"].clone();
     assert!(scene.witness.writes_on_pod("who-plain").is_empty(), "no pod leaves without a taint");
 
-    let done = scene.taint("who-plain", &[no_execute("who", "now")]).await;
+    let done = scene.set_taints("who-plain", &[no_execute("who", "now")]).await;
     scene.goes(&plain, done, 0.0).await;
     for pod in &crowd {
         scene.goes(pod, done, 0.0).await;
@@ -53,14 +59,9 @@ pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(scene: &Sc
 }
 
 async fn one_event(scene: &Scene<'_>, pod: &Subject) {
-    let mut events = Vec::new();
-    for _ in 0..100 {
-        events = scene.witness.events_on(&pod.uid);
-        if !events.is_empty() {
-            break;
-        }
-        sleep(0.1).await;
-    }
+    let reported = async || !scene.witness.events_on(&pod.uid).is_empty();
+    until_true("an event", EVENT_MAX, reported).await;
+    let events = scene.witness.events_on(&pod.uid);
     assert_eq!(events.len(), 1);
     let event = &events[0].request;
     assert!(events[0].uri.starts_with("/apis/events.k8s.io/v1/"), "{}", events[0].uri);
@@ -79,20 +80,20 @@ async fn one_event(scene: &Scene<'_>, pod: &Subject) {
 
 /// TE-22: only NoExecute evicts running pods.
 pub(crate) async fn other_effects_evict_no_pod(scene: &Scene<'_>) {
-    scene.node("who-effects").await;
-    let pod = scene.pod(pod("who-effects", "who-effects")).await;
+    scene.create_node("who-effects").await;
+    let pod = scene.create_pod(pod("who-effects", "who-effects")).await;
     let effects = ["NoSchedule", "PreferNoSchedule"];
     let taints = effects.map(|effect| json!({"key": "who", "value": "v", "effect": effect}));
-    let done = scene.taint("who-effects", &taints).await;
+    let done = scene.set_taints("who-effects", &taints).await;
     scene.meet(done, &[(pod.clone(), Stays)], 0.0).await;
-    let done = scene.taint("who-effects", &[no_execute("who", "v")]).await;
+    let done = scene.set_taints("who-effects", &[no_execute("who", "v")]).await;
     scene.goes(&pod, done, 0.0).await;
 }
 
 /// TE-17b, TE-19, TE-20, TE-25, D7: no seconds mean indefinitely, none left means now, N means N, and very many mean
 /// very long.
 pub(crate) async fn seconds_count_from_the_taint_and_saturate(scene: &Scene<'_>) {
-    scene.node("who-seconds").await;
+    scene.create_node("who-seconds").await;
     let mut fates = Vec::new();
     for (number, (seconds, fate)) in [
         (Some(0), Goes(0.0)),
@@ -112,65 +113,43 @@ pub(crate) async fn seconds_count_from_the_taint_and_saturate(scene: &Scene<'_>)
     .enumerate()
     {
         let pod = pod(&format!("who-seconds-{number}"), "who-seconds").bearing("who", seconds);
-        fates.push((scene.pod(pod).await, fate));
+        fates.push((scene.create_pod(pod).await, fate));
     }
-    sleep(1.0).await;
-    let done = scene.taint("who-seconds", &[no_execute("who", "v")]).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("who-seconds", &[no_execute("who", "v")]).await;
     scene.meet(done, &fates, 5.0).await;
-}
-
-fn toleration(key: &str, operator: &str, value: &str, effect: &str, seconds: Option<i64>) -> Value {
-    let mut toleration = json!({"effect": effect});
-    for (field, text) in [("key", key), ("operator", operator), ("value", value)] {
-        if !text.is_empty() {
-            toleration[field] = text.into();
-        }
-    }
-    if let Some(seconds) = seconds {
-        toleration["tolerationSeconds"] = seconds.into();
-    }
-    toleration
 }
 
 /// MATCH-4, MATCH-6, MATCH-9, TE-17b: which toleration matches which taint. The first match counts, not the longest;
 /// the shortest over all taints decides; numeric operators match nothing while their gate is off.
 pub(crate) async fn the_first_matching_toleration_decides(scene: &Scene<'_>) {
-    const N: &str = "NoExecute";
-    scene.node("who-match").await;
-    let cases: [(&str, Vec<Value>, Fate); 15] = [
-        ("equal", vec![toleration("k", "Equal", "5", N, None)], Stays),
-        ("other-value", vec![toleration("k", "Equal", "6", N, None)], Goes(0.0)),
-        ("no-operator", vec![toleration("k", "", "5", N, None)], Stays),
-        ("no-operator-other", vec![toleration("k", "", "6", N, None)], Goes(0.0)),
-        ("exists", vec![toleration("k", "Exists", "", N, None)], Stays),
-        ("every-key", vec![toleration("", "Exists", "", N, None)], Stays),
-        ("every-effect", vec![toleration("k", "Exists", "", "", None)], Stays),
-        ("everything", vec![toleration("", "Exists", "", "", None)], Stays),
-        ("other-effect", vec![toleration("k", "Exists", "", "NoSchedule", None)], Goes(0.0)),
-        ("other-key", vec![toleration("l", "Exists", "", N, None)], Goes(0.0)),
-        ("longer-key", vec![toleration("kk", "Exists", "", N, None)], Goes(0.0)),
-        (
-            "hasty-first",
-            vec![toleration("k", "Exists", "", N, Some(3)), toleration("k", "Equal", "5", N, None)],
-            Goes(3.0),
-        ),
-        (
-            "patient-first",
-            vec![toleration("k", "Equal", "5", N, None), toleration("k", "Exists", "", N, Some(3))],
-            Stays,
-        ),
-        ("greater", vec![toleration("k", "Gt", "1", N, None)], Goes(0.0)),
-        ("less", vec![toleration("k", "Lt", "9", N, None)], Goes(0.0)),
+    scene.create_node("who-match").await;
+    let cases: [(&str, &[&str], Fate); 15] = [
+        ("equal", &["k Equal 5 NoExecute"], Stays),
+        ("other-value", &["k Equal 6 NoExecute"], Goes(0.0)),
+        ("no-operator", &["k - 5 NoExecute"], Stays),
+        ("no-operator-other", &["k - 6 NoExecute"], Goes(0.0)),
+        ("exists", &["k Exists - NoExecute"], Stays),
+        ("every-key", &["- Exists - NoExecute"], Stays),
+        ("every-effect", &["k Exists"], Stays),
+        ("everything", &["- Exists"], Stays),
+        ("other-effect", &["k Exists - NoSchedule"], Goes(0.0)),
+        ("other-key", &["l Exists - NoExecute"], Goes(0.0)),
+        ("longer-key", &["kk Exists - NoExecute"], Goes(0.0)),
+        ("hasty-first", &["k Exists - NoExecute 3", "k Equal 5 NoExecute"], Goes(3.0)),
+        ("patient-first", &["k Equal 5 NoExecute", "k Exists - NoExecute 3"], Stays),
+        ("greater", &["k Gt 1 NoExecute"], Goes(0.0)),
+        ("less", &["k Lt 9 NoExecute"], Goes(0.0)),
     ];
     let mut fates = Vec::new();
     let known = |name: &str| scene.cluster.comparison_operators() || !["greater", "less"].contains(&name);
     for (name, tolerations, fate) in cases.into_iter().filter(|(name, ..)| known(name)) {
-        let pod =
-            pod(&format!("who-match-{name}"), "who-match").with("/spec", "tolerations", json!(tolerations));
-        fates.push((scene.pod(pod).await, fate));
+        let pod = pod(&format!("who-match-{name}"), "who-match");
+        let pod = tolerations.iter().fold(pod, |pod, row| pod.tolerating(toleration_row(row)));
+        fates.push((scene.create_pod(pod).await, fate));
     }
-    sleep(1.0).await;
-    let done = scene.taint("who-match", &[no_execute("k", "5")]).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("who-match", &[no_execute("k", "5")]).await;
     scene.meet(done, &fates, 3.0).await;
 }
 
@@ -179,20 +158,14 @@ pub(crate) async fn odd_names_are_names(scene: &Scene<'_>) {
     let node = format!("who-odd.{}", "n".repeat(55) + ".x-1");
     let key = format!("{}.example/{}", "a".repeat(60), "K_.-k".repeat(12) + "z");
     let value = "V_.-v".repeat(12) + "z";
-    scene.node(&node).await;
+    scene.create_node(&node).await;
     let long = format!("who-odd.{}", "p.".repeat(122) + "q");
     assert_eq!(long.len(), 253);
-    let stays = scene.pod(pod("who-odd-stays", &node).tolerating(toleration(
-        &key,
-        "Equal",
-        &value,
-        "NoExecute",
-        None,
-    )));
-    let stays = stays.await;
-    let goes = scene.pod(pod(&long, &node).bearing(&key, Some(2))).await;
-    let close = scene.pod(pod("who-odd-close", &node).bearing(&key[1..], None)).await;
-    sleep(1.0).await;
+    let same = toleration_row(&format!("{key} Equal {value} NoExecute"));
+    let stays = scene.create_pod(pod("who-odd-stays", &node).tolerating(same)).await;
+    let goes = scene.create_pod(pod(&long, &node).bearing(&key, Some(2))).await;
+    let close = scene.create_pod(pod("who-odd-close", &node).bearing(&key[1..], None)).await;
+    let_controllers_observe().await;
     let taint = format!("{key}={value}:NoExecute");
     let done = scene.kubectl(&["taint", "nodes", &node, &taint]).await;
     scene.meet(done, &[(close, Goes(0.0)), (goes.clone(), Goes(2.0)), (stays, Stays)], 2.0).await;
@@ -200,13 +173,8 @@ pub(crate) async fn odd_names_are_names(scene: &Scene<'_>) {
 }
 
 async fn one_odd_event(scene: &Scene<'_>, pod: &Subject) {
-    for _ in 0..100 {
-        if scene.witness.events_on(&pod.uid).iter().any(|event| event.code == 201) {
-            return;
-        }
-        sleep(0.1).await;
-    }
-    panic!("no event about {}", pod.name);
+    let created = async || scene.witness.events_on(&pod.uid).iter().any(|event| event.code == 201);
+    until_true(&format!("an event about {}", pod.name), EVENT_MAX, created).await;
 }
 
 /// Thousands of taints and tolerations.
@@ -222,12 +190,15 @@ pub(crate) async fn a_thousand_taints_are_answered_each(scene: &Scene<'_>) {
         pod
     };
     create_node(&scene.admin, "who-many", &[]).await.unwrap();
-    let all = scene.pod(bearing("who-many-all", &|_| Some(None))).await;
-    let every = scene.pod(pod("who-many-every", "who-many").tolerating(json!({"operator": "Exists"}))).await;
-    let but_one = scene.pod(bearing("who-many-but-one", &|number| (number != 777).then_some(None))).await;
-    let one_short = scene.pod(bearing("who-many-short", &|number| Some((number == 500).then_some(4)))).await;
-    sleep(1.0).await;
-    let done = scene.taint("who-many", &taints).await;
+    let all = scene.create_pod(bearing("who-many-all", &|_| Some(None))).await;
+    let every =
+        scene.create_pod(pod("who-many-every", "who-many").tolerating(json!({"operator": "Exists"}))).await;
+    let but_one =
+        scene.create_pod(bearing("who-many-but-one", &|number| (number != 777).then_some(None))).await;
+    let one_short =
+        scene.create_pod(bearing("who-many-short", &|number| Some((number == 500).then_some(4)))).await;
+    let_controllers_observe().await;
+    let done = scene.set_taints("who-many", &taints).await;
     let fates = [(but_one, Goes(0.0)), (one_short, Goes(4.0)), (all, Stays), (every.clone(), Stays)];
     scene.meet(done, &fates, 4.0).await;
     scene.stays_until(&every, done.before + seconds(6.0)).await;

@@ -17,14 +17,14 @@ pub(crate) const HOSTILE: [&str; 5] = [
 ];
 
 /// `maintenance=now:NoExecute`, set a minute ago.
-pub(crate) fn taint() -> Value {
+pub(crate) fn board_taint() -> Value {
     json!({
         "text": "maintenance=now:NoExecute", "key": "maintenance", "value": "now", "effect": "NoExecute",
         "addedAt": NOW - 60.0, "manager": "kubectl-taint", "note": "new disks",
     })
 }
 
-pub(crate) fn node(name: &str, zone: &str, taints: &[Value]) -> Value {
+pub(crate) fn board_node(name: &str, zone: &str, taints: &[Value]) -> Value {
     json!({
         "id": format!("uid-{name}"), "name": name, "zone": zone, "health": "Ready", "state": "Ready", "reason": "", "since": null,
         "unschedulable": false, "silenced": false, "taints": taints,
@@ -32,7 +32,7 @@ pub(crate) fn node(name: &str, zone: &str, taints: &[Value]) -> Value {
 }
 
 /// It counts down where it has a deadline, and else stays.
-pub(crate) fn pod(name: &str, node: &str, deadline: Option<f64>) -> Value {
+pub(crate) fn board_pod(name: &str, node: &str, deadline: Option<f64>) -> Value {
     let (state, until, why) = match deadline {
         Some(until) => (1, until, "maintenance=now:NoExecute"),
         None => (0, 0.0, ""),
@@ -51,8 +51,12 @@ pub(crate) fn state(nodes: &[Value], pods: &[Value]) -> Value {
 
 /// Two nodes in two zones; one is tainted, and of its pods one counts down and one stays.
 pub(crate) fn small() -> Value {
-    let nodes = [node("n1", "z1", &[taint()]), node("n2", "z2", &[])];
-    let pods = [pod("web-1", "n1", Some(NOW + 252.0)), pod("web-2", "n1", None), pod("web-3", "n2", None)];
+    let nodes = [board_node("n1", "z1", &[board_taint()]), board_node("n2", "z2", &[])];
+    let pods = [
+        board_pod("web-1", "n1", Some(NOW + 252.0)),
+        board_pod("web-2", "n1", None),
+        board_pod("web-3", "n2", None),
+    ];
     let mut state = state(&nodes, &pods);
     state["workloads"] = json!([{"id": "w", "kind": "Deployment", "namespace": "shop", "name": "web", "healthy": 2, "desired": 3}]);
     state["limits"] = json!([{"id": "l", "kind": "blocked", "about": "shop/web", "text": "The budget allows no eviction."}]);
@@ -69,11 +73,12 @@ pub(crate) fn wordy() -> Value {
         "text": format!("{key}:NoExecute"), "key": key, "value": "", "effect": "NoExecute", "addedAt": NOW - 60.0,
         "manager": "kube-controller-manager", "note": "",
     });
-    let mut silent = node("ip-10-0-131-252.eu-central-1.compute.internal", "eu-central-1a", &[unreachable]);
+    let mut silent =
+        board_node("ip-10-0-131-252.eu-central-1.compute.internal", "eu-central-1a", &[unreachable]);
     (silent["health"], silent["state"]) = (json!("Unknown"), json!("Unknown"));
     (silent["reason"], silent["since"]) = (json!("silent"), json!(NOW - 40.0));
     let mut nodes = vec![silent];
-    nodes.extend((2..=6).map(|number| node(&format!("n{number}"), "eu-central-1b", &[])));
+    nodes.extend((2..=6).map(|number| board_node(&format!("n{number}"), "eu-central-1b", &[])));
     let name = |number: usize| format!("checkout-payment-gateway-canary-6e369f66{number:02}-6d6hh");
     let why = format!("{key}:NoExecute");
     let pods: Vec<Value> = (0..12)
@@ -115,15 +120,16 @@ pub(crate) fn sandbox() -> Value {
 /// 5,000 nodes in ten zones, 50,000 pods, of which 10,000 count down.
 pub(crate) fn many() -> Value {
     let name = |index: usize| format!("node-{index}");
-    let taints = |index: usize| if index.is_multiple_of(5) { vec![taint()] } else { Vec::new() };
-    let nodes: Vec<Value> =
-        (0..5000).map(|index| node(&name(index), &format!("z{}", index % 10), &taints(index))).collect();
+    let taints = |index: usize| if index.is_multiple_of(5) { vec![board_taint()] } else { Vec::new() };
+    let nodes: Vec<Value> = (0..5000)
+        .map(|index| board_node(&name(index), &format!("z{}", index % 10), &taints(index)))
+        .collect();
     let deadline = |index: usize, number: usize| NOW + 60.0 + ((index * 7 + number * 31) % 3600) as f64;
     let pods: Vec<Value> = (0..50_000)
         .map(|number: usize| {
             let index = number / 10;
             let until = index.is_multiple_of(5).then(|| deadline(index, number));
-            pod(&format!("web-{index}-{}", number % 10), &name(index), until)
+            board_pod(&format!("web-{index}-{}", number % 10), &name(index), until)
         })
         .collect();
     state(&nodes, &pods)
@@ -134,17 +140,17 @@ pub(crate) fn hostile() -> Value {
     let nodes: Vec<Value> = HOSTILE
         .iter()
         .map(|name| {
-            let mut taint = taint();
+            let mut taint = board_taint();
             for field in ["key", "value", "manager", "note"] {
                 taint[field] = json!(name);
             }
             taint["text"] = json!(format!("{name}:NoExecute"));
-            let mut node = node(name, name, &[taint]);
+            let mut node = board_node(name, name, &[taint]);
             node["reason"] = json!(name);
             node
         })
         .collect();
-    let pods: Vec<Value> = HOSTILE.iter().map(|name| pod(name, name, Some(NOW + 300.0))).collect();
+    let pods: Vec<Value> = HOSTILE.iter().map(|name| board_pod(name, name, Some(NOW + 300.0))).collect();
     let mut state = state(&nodes, &pods);
     let texts = |index: usize, name: &str| {
         json!({"id": index, "kind": name, "namespace": name, "name": name, "healthy": 0, "desired": 1, "about": name,

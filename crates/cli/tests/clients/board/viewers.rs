@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use taintward_envtest::usage;
+use testkit::wait::let_time_pass_blocking;
 use tokio::net::TcpSocket;
 
 /// `STALL_MAX` of `board.rs`.
@@ -146,7 +147,7 @@ fn viewers_that_read_nothing_take_little_memory_and_are_disconnected() {
         let taint = |taints: Value| {
             let patch = json!({"spec": {"taints": taints}}).to_string();
             request(&kubeconfig, "PATCH", "/api/v1/nodes/n1", &patch);
-            thread::sleep(Duration::from_millis(300));
+            let_time_pass_blocking(Duration::from_millis(300), "about three changes a second");
         };
         let mut stalled_for = None;
         while began.elapsed() < STALL_MAX + STARTUP_TIMEOUT

@@ -22,7 +22,7 @@ spec:
 
 const SMUGGLED: &str = "{key: example.com/pool, operator: Equal, value: a, effect: NoSchedule}";
 
-pub(crate) fn pod(stage: &Stage, name: &str, place: &str, tolerations: &str) -> String {
+pub(crate) fn apply_pod(stage: &Stage, name: &str, place: &str, tolerations: &str) -> String {
     let text = POD.replace("NAME", name).replace("PLACE", place).replace("TOLERATIONS", tolerations);
     let file = format!("{name}.yaml");
     stage.file(&file, &text);
@@ -121,25 +121,25 @@ fn a_teams_pods_get_there_and_others_are_refused() {
     teams(&stage);
     stage.file("pool.yaml", POOL);
     stage.ok("apply -f pool.yaml");
-    stage.ok(&pod(&stage, "mine", "team-a", ""));
+    stage.ok(&apply_pod(&stage, "mine", "team-a", ""));
     stage.contains("describe pod -n team-a mine", &["Tolerations:     example.com/pool=a\n"]);
     let affinity = stage.ok("get pod -n team-a mine -o jsonpath={.spec.affinity.nodeAffinity}");
     let led = r#"{"key":"node-restriction.kubernetes.io/pool.team-a","operator":"In","values":["true"]}"#;
     assert!(affinity.contains(led), "{affinity}");
     stage.fails(
-        &pod(&stage, "sly", "team-b", SMUGGLED),
+        &apply_pod(&stage, "sly", "team-b", SMUGGLED),
         "admission webhook \"pods.validate.taintward.io\" denied the request: the nodes of pool team-a are for pods in namespaces \
          with team=a; toleration 0 (example.com/pool=a:NoSchedule) lets this pod onto them: remove it",
     );
     let slip = format!("{SMUGGLED}, {{key: node.kubernetes.io/notready, operator: Exists}}");
     stage.fails(
-        &pod(&stage, "sly", "team-b", &slip),
+        &apply_pod(&stage, "sly", "team-b", &slip),
         "Warning: toleration 1: \"node.kubernetes.io/notready\"",
     );
     stage.fails("get pod -n team-b sly", "(NotFound)");
-    let rehearsal = pod(&stage, "sly", "team-b", SMUGGLED) + " --dry-run=server";
+    let rehearsal = apply_pod(&stage, "sly", "team-b", SMUGGLED) + " --dry-run=server";
     stage.fails(&rehearsal, "denied the request");
-    stage.ok(&pod(&stage, "honest", "team-b", ""));
+    stage.ok(&apply_pod(&stage, "honest", "team-b", ""));
     let tolerations = stage.ok("get pod -n team-b honest -o jsonpath={.spec.tolerations}");
     assert!(!tolerations.contains("example.com/pool"), "{tolerations}");
     // A workload's pods are rejected on creation, and its events say why.
@@ -156,7 +156,7 @@ fn a_teams_pods_get_there_and_others_are_refused() {
         message.contains("FailedCreate") && message.contains("the nodes of pool team-a are for")
     });
     stage.ok_with(&["patch", "dpool", "team-a", "--type=merge", "-p", r#"{"spec":{"enforcement":"Warn"}}"#]);
-    let message = stage.ok(&pod(&stage, "warned", "team-b", SMUGGLED));
+    let message = stage.ok(&apply_pod(&stage, "warned", "team-b", SMUGGLED));
     assert!(
         message.contains("Warning: ")
             && message.contains("pool team-a")
@@ -164,7 +164,7 @@ fn a_teams_pods_get_there_and_others_are_refused() {
         "{message}"
     );
     stage.ok("delete dpool team-a --timeout=60s");
-    let message = stage.ok(&pod(&stage, "free", "team-b", SMUGGLED));
+    let message = stage.ok(&apply_pod(&stage, "free", "team-b", SMUGGLED));
     assert!(!message.contains("Warning"), "{message}");
 }
 
@@ -178,9 +178,9 @@ fn requests_may_impersonate_another_user() {
     );
     stage.ok("apply -f pool.yaml");
     stage.contains("auth whoami --as jane --as-group gpu-people", &["jane", "gpu-people"]);
-    let as_jane = pod(&stage, "hers", "team-b", SMUGGLED) + " --as jane --as-group gpu-people";
+    let as_jane = apply_pod(&stage, "hers", "team-b", SMUGGLED) + " --as jane --as-group gpu-people";
     stage.ok(&as_jane);
-    let as_john = pod(&stage, "his", "team-b", SMUGGLED) + " --as john";
+    let as_john = apply_pod(&stage, "his", "team-b", SMUGGLED) + " --as john";
     stage.fails(&as_john, "denied the request");
 }
 
@@ -195,10 +195,10 @@ fn seconds_follow_the_policy() {
     );
     assert_eq!(stage.ok("apply -f policy.yaml"), "taintwardpolicy.taintward.io/quick created\n");
     stage.contains("get twpol", &["PRIORITY", "NOTREADY", "UNREACHABLE", "quick", "30", "forever"]);
-    stage.ok(&pod(&stage, "quick", "team-a", ""));
+    stage.ok(&apply_pod(&stage, "quick", "team-a", ""));
     stage.contains("describe pod -n team-a quick", &["not-ready:NoExecute op=Exists for 30s"]);
     assert!(!stage.ok("describe pod -n team-a quick").contains("for 300s"));
-    stage.ok(&pod(&stage, "plain", "team-b", ""));
+    stage.ok(&apply_pod(&stage, "plain", "team-b", ""));
     stage.contains("describe pod -n team-b plain", &["not-ready:NoExecute op=Exists for 300s"]);
     stage.file(
         "hasty.yaml",
@@ -223,7 +223,7 @@ fn mistakes_get_warnings_and_the_last_nodes_are_kept() {
     };
     teams(&stage);
     let slip = "{key: node.kubernetes.io/notready, operator: Exists, effect: NoExecute}";
-    let message = stage.ok(&pod(&stage, "slip", "team-a", slip));
+    let message = stage.ok(&apply_pod(&stage, "slip", "team-a", slip));
     assert!(
         message.contains("Warning: ") && message.contains("misspelt-key") && message.contains("created"),
         "{message}"

@@ -1,7 +1,7 @@
 //! Tests a DedicatedPool from creation to deletion.
 
 use crate::kubectl::Stage;
-use crate::kubectl::admitting::{POOL, pod, teams};
+use crate::kubectl::admitting::{POOL, apply_pod, teams};
 
 const TAINTS: &str = "get nodes -o jsonpath={range.items[*]}{.metadata.name}={.spec.taints[*].key};{end}";
 
@@ -20,11 +20,11 @@ fn one_object_makes_nodes_a_teams_own_and_leaves_no_trace() {
         stage.ok("get nodes -l node-restriction.kubernetes.io/pool.team-a=true -o name"),
         "node/n1\nnode/n2\n"
     );
-    stage.ok(&pod(&stage, "mine", "team-a", ""));
+    stage.ok(&apply_pod(&stage, "mine", "team-a", ""));
     stage.ok("wait --for=condition=Ready -n team-a pod/mine --timeout=60s");
     let node = stage.ok("get pod -n team-a mine -o jsonpath={.spec.nodeName}");
     assert!(["n1", "n2"].contains(&node.as_str()), "{node}");
-    stage.ok(&pod(&stage, "theirs", "team-b", ""));
+    stage.ok(&apply_pod(&stage, "theirs", "team-b", ""));
     stage.ok("wait --for=condition=Ready -n team-b pod/theirs --timeout=60s");
     let node = stage.ok("get pod -n team-b theirs -o jsonpath={.spec.nodeName}");
     assert!(!["n1", "n2"].contains(&node.as_str()), "{node}");

@@ -13,11 +13,11 @@ use kube::{Client, Error, ResourceExt as _};
 use serde_json::json;
 use std::fmt::Debug;
 use std::pin::pin;
+use testkit::ObjectExt as _;
 
-fn pod(name: &str, node: Option<&str>) -> Pod {
-    let containers = json!([{"name": "main", "image": "registry.example/app:1"}]);
-    let spec = json!({"nodeName": node, "terminationGracePeriodSeconds": 0, "containers": containers});
-    let pod = json!({"metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec});
+fn web_pod(name: &str, node: Option<&str>) -> Pod {
+    let spec = json!({"nodeName": node, "terminationGracePeriodSeconds": 0});
+    let pod = testkit::pod(name).with("metadata.labels.app", "web").with_all("spec", &spec);
     serde_json::from_value(pod).unwrap()
 }
 
@@ -58,19 +58,20 @@ pub(crate) async fn work(kubeconfig: &str) {
     scale(&client).await;
     scheduled_events(&client).await;
     evict_and_delete(&pods).await;
-    taint(&client, &pods).await;
+    evict_by_taint(&client, &pods).await;
 }
 
 async fn create(pods: &Api<Pod>) {
     for number in 0..5 {
         let node = (number < 3).then_some("n1");
-        let made = pods.create(&PostParams::default(), &pod(&format!("web-{number}"), node)).await.unwrap();
+        let made =
+            pods.create(&PostParams::default(), &web_pod(&format!("web-{number}"), node)).await.unwrap();
         assert!(made.uid().is_some() && made.creation_timestamp().is_some(), "{made:?}");
     }
-    rejected(pods.create(&PostParams::default(), &pod("web-0", None)).await, 409, "AlreadyExists");
-    rejected(pods.create(&PostParams::default(), &pod("Web_0", None)).await, 422, "Invalid");
+    rejected(pods.create(&PostParams::default(), &web_pod("web-0", None)).await, 409, "AlreadyExists");
+    rejected(pods.create(&PostParams::default(), &web_pod("Web_0", None)).await, 422, "Invalid");
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
-    pods.create(&dry_run, &pod("never", None)).await.unwrap();
+    pods.create(&dry_run, &web_pod("never", None)).await.unwrap();
     rejected(pods.get("never").await, 404, "NotFound");
     assert!(pods.get_opt("never").await.unwrap().is_none());
 }
@@ -109,7 +110,7 @@ async fn watch(pods: &Api<Pod>) {
         }
     }
     assert_eq!(listed.len(), 5, "{listed:?}");
-    let made = pods.create(&PostParams::default(), &pod("watched", None)).await.unwrap();
+    let made = pods.create(&PostParams::default(), &web_pod("watched", None)).await.unwrap();
     let tier = Patch::Merge(json!({"metadata": {"labels": {"tier": "front"}}}));
     pods.patch("watched", &PatchParams::default(), &tier).await.unwrap();
     pods.delete("watched", &DeleteParams::default()).await.unwrap();
@@ -242,7 +243,7 @@ async fn evict_and_delete(pods: &Api<Pod>) {
 }
 
 /// A taint evicts the pods of its node.
-async fn taint(client: &Client, pods: &Api<Pod>) {
+async fn evict_by_taint(client: &Client, pods: &Api<Pod>) {
     let nodes: Api<Node> = Api::all(client.clone());
     nodes.cordon("n2").await.unwrap();
     let open = nodes.uncordon("n2").await.unwrap();

@@ -3,6 +3,7 @@
 use super::scene::{EVIL, TEAM};
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
+use testkit::{ObjectExt as _, pod};
 
 /// The policy that judges for the pools in the guard.
 const POOL: &str = "taintward-dedicated-pools";
@@ -31,13 +32,8 @@ pub(crate) struct Attempt {
 }
 
 /// A pod of a mode, with more fields in its spec.
-pub(crate) fn pod(name: &str, mode: &str, more: Value) -> Value {
-    let mut pod = json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": named(name, mode)},
-        "spec": {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"hardware": "gpu"}},
-    });
-    pod["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    pod
+pub(crate) fn gpu_pod(name: &str, mode: &str, more: Value) -> Value {
+    pod(&named(name, mode)).with("spec.nodeSelector", json!({"hardware": "gpu"})).with_all("spec", &more)
 }
 
 fn named(name: &str, mode: &str) -> String {
@@ -58,7 +54,7 @@ pub(crate) fn daemon(name: &str, mode: &str, node: &str) -> Value {
     let mut more = everything();
     more["affinity"] = json!({"nodeAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [pin]}}});
-    let mut pod = pod(name, mode, more);
+    let mut pod = gpu_pod(name, mode, more);
     pod["spec"].as_object_mut().unwrap().remove("nodeSelector");
     pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d",
         "uid": "5b0e0e0c-0000-4000-8000-000000000000", "controller": true}]);
@@ -92,14 +88,14 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
         new("1.4 MB of characters that are escaped", POOL, large(mode)),
         change("a toleration for pool teams by PATCH", "bare", PatchType::Json, add("example.com/teams")),
         change("a toleration for pool people by PATCH", "bare", PatchType::Json, add("example.com/people")),
-        new("a system-critical priority class", POOL, pod("critical", mode, critical)),
+        new("a system-critical priority class", POOL, gpu_pod("critical", mode, critical)),
         by(By::Daemons, "a DaemonSet", POOL, daemon("d-gpu", mode, "gpu")),
         by(By::Daemons, "a DaemonSet, for an unknown node", POOL, daemon("d-ghost", mode, "ghost")),
-        by(By::Replicas, "a Deployment", POOL, pod("deployed", mode, only("example.com/teams"))),
+        by(By::Replicas, "a Deployment", POOL, gpu_pod("deployed", mode, only("example.com/teams"))),
         new("an owner that is not a DaemonSet", POOL, daemon("forged", mode, "open")),
-        new("a toleration for pool people", POOL, pod("person", mode, only("example.com/people"))),
-        new("spec.nodeName", POOL, pod("named", mode, open)),
-        new("spec.nodeName of a node to come", POOL, pod("early", mode, ghost)),
+        new("a toleration for pool people", POOL, gpu_pod("person", mode, only("example.com/people"))),
+        new("spec.nodeName", POOL, gpu_pod("named", mode, open)),
+        new("spec.nodeName of a node to come", POOL, gpu_pod("early", mode, ghost)),
         change(
             "an older pod's gates removed",
             "gated",
@@ -121,12 +117,22 @@ pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
         "value": {"key": "example.com/people", "operator": "Exists"}}]);
     let path = |name| format!("{EVIL}/{}", named(name, mode));
     vec![
-        new(By::Bob, "an ordinary pod", EVIL, pod("ordinary", mode, json!({}))),
-        new(By::Bob, "ordinary tolerations", EVIL, pod("patient", mode, json!({"tolerations": patient}))),
-        new(By::Admin, "the team's own", TEAM, pod("train", mode, only("example.com/teams"))),
-        new(By::Replicas, "the team's Deployment", TEAM, pod("deployed", mode, only("example.com/teams"))),
-        new(By::Admin, "the team's own, by nodeName", TEAM, pod("named", mode, json!({"nodeName": "gpu"}))),
-        new(By::Ann, "a user's own", EVIL, pod("anns", mode, only("example.com/people"))),
+        new(By::Bob, "an ordinary pod", EVIL, gpu_pod("ordinary", mode, json!({}))),
+        new(By::Bob, "ordinary tolerations", EVIL, gpu_pod("patient", mode, json!({"tolerations": patient}))),
+        new(By::Admin, "the team's own", TEAM, gpu_pod("train", mode, only("example.com/teams"))),
+        new(
+            By::Replicas,
+            "the team's Deployment",
+            TEAM,
+            gpu_pod("deployed", mode, only("example.com/teams")),
+        ),
+        new(
+            By::Admin,
+            "the team's own, by nodeName",
+            TEAM,
+            gpu_pod("named", mode, json!({"nodeName": "gpu"})),
+        ),
+        new(By::Ann, "a user's own", EVIL, gpu_pod("anns", mode, only("example.com/people"))),
         change(
             By::Ann,
             "a user's own, later",
@@ -138,14 +144,14 @@ pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
             By::Admin,
             "the system's",
             "/api/v1/namespaces/kube-system/pods",
-            pod("agent", mode, everything()),
+            gpu_pod("agent", mode, everything()),
         ),
         new(By::Daemons, "a DaemonSet elsewhere", EVIL, daemon("d-open", mode, "open")),
         new(
             By::Bob,
             "an open node",
             EVIL,
-            pod("open", mode, json!({"nodeName": "open", "nodeSelector": null})),
+            gpu_pod("open", mode, json!({"nodeName": "open", "nodeSelector": null})),
         ),
         // Existing objects can be changed and deleted.
         change(
@@ -167,7 +173,7 @@ pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
 
 /// A deeply nested field that a webhook must parse, and may fail to.
 fn deep(mode: &str) -> Value {
-    let mut pod = pod("deep", mode, everything());
+    let mut pod = gpu_pod("deep", mode, everything());
     let mut fields = json!({});
     for at in 0..110 {
         fields = json!({format!("f:a{at}"): fields});
@@ -178,7 +184,7 @@ fn deep(mode: &str) -> Value {
 }
 
 fn large(mode: &str) -> Value {
-    let mut pod = pod("large", mode, everything());
+    let mut pod = gpu_pod("large", mode, everything());
     pod["spec"]["containers"][0]["args"] = json!(["<".repeat(1_400_000)]);
     pod
 }

@@ -1,6 +1,6 @@
 //! Tests changes under the policies: a pool that admits DaemonSets, nodes that join.
 
-use super::attempts::{daemon, pod};
+use super::attempts::{daemon, gpu_pod};
 use super::scene::{EVIL, POOLS, STARTUP_TIMEOUT, Scene};
 use serde_json::json;
 use taintward_envtest::api::PatchType;
@@ -25,7 +25,7 @@ pub(crate) async fn a_node_that_joins_later_is_known(scene: &Scene) {
     let probe = format!("{EVIL}?dryRun=All");
     let named = async |node: &str| {
         let spec = json!({"nodeName": node, "nodeSelector": null});
-        scene.bob.create(&probe, &pod("probe", "", spec)).await
+        scene.bob.create(&probe, &gpu_pod("probe", "", spec)).await
     };
     wait::until("the pool to have its node", STARTUP_TIMEOUT, async || {
         let error =

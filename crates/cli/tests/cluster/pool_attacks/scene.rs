@@ -1,6 +1,6 @@
 //! Sets up two teams with namespaces, nodes, users and older pods, and sends requests.
 
-use super::attempts::{Attempt, By, Request, everything, pod};
+use super::attempts::{Attempt, By, Request, everything, gpu_pod};
 use super::table::By as Stopped;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ impl Scene {
         for mode in modes {
             let mut gated = everything();
             gated["schedulingGates"] = json!([{"name": "example.com/wait"}]);
-            for mut pod in [pod("gated", mode, gated), pod("bare", mode, json!({}))] {
+            for mut pod in [gpu_pod("gated", mode, gated), gpu_pod("bare", mode, json!({}))] {
                 pod["metadata"]["finalizers"] = json!(["example.com/held"]);
                 // The permissions may take effect later.
                 wait::until("an ordinary pod", STARTUP_TIMEOUT, async || {
@@ -99,7 +99,7 @@ impl Scene {
         {
             let words = format!("pool {pool} are not for this pod");
             wait::until(&words, STARTUP_TIMEOUT, async || {
-                let reported = self.bob.create(&probe, &pod("probe", "", more.clone())).await;
+                let reported = self.bob.create(&probe, &gpu_pod("probe", "", more.clone())).await;
                 Ok(reported.err().filter(|error| error.to_string().contains(&words)))
             })
             .await
@@ -109,7 +109,7 @@ impl Scene {
             let pools = self.admin.get(POOLS).await?;
             let pools = pools["items"].as_array().unwrap();
             let is_labelled = |pool: &Value| !pool["metadata"]["labels"]["taintward.io/pool-guard"].is_null();
-            let reported = self.bob.create(&probe, &pod("probe", "", everything())).await;
+            let reported = self.bob.create(&probe, &gpu_pod("probe", "", everything())).await;
             let policy = "'taintward-dedicated-pools'";
             let by_guard = reported.is_err_and(|error| error.to_string().contains(policy));
             Ok((pools.iter().all(is_labelled) && by_guard).then_some(()))
@@ -120,7 +120,7 @@ impl Scene {
         let own = format!("{TEAM}?dryRun=All");
         wait::until("nodes to be known, and others refused", STARTUP_TIMEOUT, async || {
             let named = async |who: &TestApi, path: &str, node: &str| {
-                who.create(path, &pod("p", "", json!({"nodeName": node}))).await.is_ok()
+                who.create(path, &gpu_pod("p", "", json!({"nodeName": node}))).await.is_ok()
             };
             let known = named(&self.bob, &probe, "open").await && named(&self.admin, &own, "gpu").await;
             Ok((known && !named(&self.bob, &probe, "ghost").await).then_some(()))
@@ -132,7 +132,8 @@ impl Scene {
     /// Waits until the webhook is called and answers.
     pub(crate) async fn pods_are_given_what_is_theirs(&self) {
         wait::until("the webhook to be asked", STARTUP_TIMEOUT, async || {
-            let made = self.admin.create(&format!("{TEAM}?dryRun=All"), &pod("probe", "", json!({}))).await?;
+            let made =
+                self.admin.create(&format!("{TEAM}?dryRun=All"), &gpu_pod("probe", "", json!({}))).await?;
             Ok(made["spec"]["tolerations"].to_string().contains("example.com/teams").then_some(()))
         })
         .await

@@ -12,16 +12,16 @@ use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 
 pub(crate) fn creation(case: &Creation) -> PodRequest {
-    let pod = pod(&case.pod, case.namespace);
+    let pod = read_pod(&case.pod, case.namespace);
     PodRequest { operation: Operation::Create, requester: Some(requester(case.by)), pod, old: None }
 }
 
 pub(crate) fn change(case: &Change) -> PodRequest {
-    let old = pod(&case.old.pod, case.old.namespace);
+    let old = read_pod(&case.old.pod, case.old.namespace);
     let mut new = old.clone();
     new.leaving = case.old.leaving;
     match &case.step {
-        Step::Tolerations(added) => new.tolerations.extend(added.iter().map(toleration)),
+        Step::Tolerations(added) => new.tolerations.extend(added.iter().map(read_toleration)),
         Step::Ungate => new.gated = false,
         Step::Claim(contains) => new.identity.made_for = contains.as_str().into(),
         Step::Label | Step::Ephemeral => {}
@@ -44,7 +44,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn pod(pod: &Value, namespace: &str) -> AdmittedPod {
+fn read_pod(pod: &Value, namespace: &str) -> AdmittedPod {
     let (metadata, spec) = (&pod["metadata"], &pod["spec"]);
     let daemon = list(&metadata["ownerReferences"]).any(|owner| owner["kind"] == "DaemonSet");
     let required = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
@@ -57,7 +57,7 @@ fn pod(pod: &Value, namespace: &str) -> AdmittedPod {
             mirror: metadata["annotations"].get("kubernetes.io/config.mirror").is_some(),
             made_for: text(&metadata["annotations"][MADE_FOR]).into(),
         },
-        tolerations: list(&spec["tolerations"]).map(toleration).collect(),
+        tolerations: list(&spec["tolerations"]).map(read_toleration).collect(),
         required: required.is_object().then(|| list(&required["nodeSelectorTerms"]).map(term).collect()),
         node: spec["nodeName"].as_str().map(Into::into),
         gated: list(&spec["schedulingGates"]).next().is_some(),
@@ -65,7 +65,7 @@ fn pod(pod: &Value, namespace: &str) -> AdmittedPod {
     }
 }
 
-fn toleration(one: &Value) -> Toleration {
+fn read_toleration(one: &Value) -> Toleration {
     Toleration {
         key: text(&one["key"]).into(),
         operator: TolerationOperator::new(text(&one["operator"])),

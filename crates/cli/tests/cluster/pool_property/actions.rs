@@ -61,7 +61,7 @@ impl<'p> Generator<'p> {
         let mut taken = BTreeSet::new();
         let mut round = Vec::new();
         if self.choices.chance(35) {
-            round.push(self.node());
+            round.push(self.random_node());
         }
         while round.len() < count {
             let one = if self.choices.chance(60) {
@@ -84,7 +84,7 @@ impl<'p> Generator<'p> {
         Action::Create { by, namespace, pod }
     }
 
-    fn node(&mut self) -> Action {
+    fn random_node(&mut self) -> Action {
         let pool = &self.plan.pools[self.choices.below(self.plan.pools.len())];
         let labels = if self.choices.chance(70) { labels_of(pool) } else { json!({"hardware": "none"}) };
         let name = match self.choices.below(4) {
@@ -211,10 +211,12 @@ impl<'p> Generator<'p> {
             let effects: Vec<&Value> =
                 list(taint, "effects").filter(|effect| *effect != "PreferNoSchedule").collect();
             if self.choices.chance(60) {
-                all.push(self.toleration(&taint["key"], &taint["value"], &Value::Null));
+                all.push(self.random_toleration(&taint["key"], &taint["value"], &Value::Null));
             } else {
                 all.extend(
-                    effects.iter().map(|effect| self.toleration(&taint["key"], &taint["value"], effect)),
+                    effects
+                        .iter()
+                        .map(|effect| self.random_toleration(&taint["key"], &taint["value"], effect)),
                 );
             }
         }
@@ -231,13 +233,13 @@ impl<'p> Generator<'p> {
                 json!("PreferNoSchedule"),
                 Value::Null,
             ]);
-            all.push(self.toleration(&key, &other["value"], &effect));
+            all.push(self.random_toleration(&key, &other["value"], &effect));
         }
         all
     }
 
     /// A toleration for exactly this taint, in one of the possible forms.
-    fn toleration(&mut self, key: &Value, value: &Value, effect: &Value) -> Value {
+    fn random_toleration(&mut self, key: &Value, value: &Value, effect: &Value) -> Value {
         let number = value.as_str().and_then(|text| text.parse::<i64>().ok());
         let mut one = match self.choices.below(8) {
             0 => json!({"operator": "Exists"}),

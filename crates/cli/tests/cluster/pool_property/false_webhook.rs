@@ -11,6 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 use taintward_envtest::certificates::TestAuthority;
+use testkit::wait::let_time_pass;
 
 pub(crate) struct FalseWebhook {
     plan: Rc<Plan>,
@@ -30,7 +31,7 @@ impl FalseWebhook {
     /// Listens as long as the task set lives.
     pub(crate) async fn listen(self: Rc<Self>, port: u16, authority: &TestAuthority) {
         review_server::listen(port, authority, async move |path: &str, request: &Value| {
-            tokio::time::sleep(self.delay.get()).await;
+            let_time_pass(self.delay.get(), "a slow webhook").await;
             self.respond(path.starts_with("/mutate"), request)
         })
         .await;

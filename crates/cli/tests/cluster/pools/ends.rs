@@ -80,7 +80,8 @@ pub(crate) async fn killed_half_way_another_run_completes_it(plot: &Plot<'_>) {
     const MANY: usize = 60;
     let names: Vec<String> = (0..MANY).map(|number| format!("m{number:02}")).collect();
     for name in &names {
-        plot.node(name, json!({"for": "many"}), json!([{"key": "mine", "effect": "NoSchedule"}])).await;
+        plot.create_node(name, json!({"for": "many"}), json!([{"key": "mine", "effect": "NoSchedule"}]))
+            .await;
     }
     let before = plot.mine(&names[0]).await;
     plot.pool("many", json!({"selector": {"matchLabels": {"for": "many"}}})).await;

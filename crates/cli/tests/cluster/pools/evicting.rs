@@ -34,7 +34,7 @@ pub(crate) async fn pods_that_run_there_already_are_evicted(plot: &Plot<'_>, tai
         let namespace = json!({"metadata": {"name": name, "labels": labels}});
         plot.admin.create("/api/v1/namespaces", &namespace).await.unwrap();
     }
-    plot.node("e1", json!({}), json!([])).await;
+    plot.create_node("e1", json!({}), json!([])).await;
     stranger("stranger").create(&plot.admin).await.unwrap();
     stranger("guarded")
         .with("/metadata", "labels", json!({"app": "guarded"}))

@@ -78,7 +78,7 @@ impl Plot<'_> {
 
 pub(crate) async fn obstacles_are_reported(plot: &Plot<'_>) {
     let taint = json!([{"key": "example.com/pool", "value": "theirs", "effect": "NoSchedule"}]);
-    plot.node("taken", json!({"for": "a"}), taint).await;
+    plot.create_node("taken", json!({"for": "a"}), taint).await;
     let pool = plot.ready("a", "NodeConflict").await;
     let ready = condition(&pool, "Ready");
     let message = ready["message"].as_str().unwrap();

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::{Account, Cluster, TestApi, access, wait};
+use testkit::{ObjectExt as _, node};
 
 pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 
@@ -51,12 +52,9 @@ impl<'c> Plot<'c> {
     }
 
     /// Creates a node with these labels, besides those of every kubelet, and taints.
-    pub(crate) async fn node(&self, name: &str, labels: Value, taints: Value) {
-        let mut metadata = json!({"name": name, "labels": {"kubernetes.io/os": "linux"}});
-        for (key, value) in labels.as_object().unwrap() {
-            metadata["labels"][key] = value.clone();
-        }
-        let node = json!({"metadata": metadata, "spec": {"taints": taints}});
+    pub(crate) async fn create_node(&self, name: &str, labels: Value, taints: Value) {
+        let node = node(name).with("metadata.labels", json!({"kubernetes.io/os": "linux"}));
+        let node = node.with_all("metadata.labels", &labels).with("spec.taints", taints);
         self.admin.create("/api/v1/nodes", &node).await.unwrap();
     }
 

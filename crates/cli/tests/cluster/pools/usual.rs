@@ -6,9 +6,9 @@ use taintward_envtest::fixtures::{NAMESPACE, pod};
 
 /// Creates nodes of every kind in these tests. Returns their state before any pool.
 pub(crate) async fn a_pool_dedicates_its_nodes(plot: &Plot<'_>) {
-    plot.node("a1", json!({"mine": "1"}), json!([{"key": "mine", "effect": "NoSchedule"}])).await;
-    plot.node("a2", json!({"for": "a"}), json!([])).await;
-    plot.node("open", json!({}), json!([])).await;
+    plot.create_node("a1", json!({"mine": "1"}), json!([{"key": "mine", "effect": "NoSchedule"}])).await;
+    plot.create_node("a2", json!({"for": "a"}), json!([])).await;
+    plot.create_node("open", json!({}), json!([])).await;
     let open = plot.read("open").await;
     plot.pool("a", json!({"names": ["a1"], "selector": {"matchLabels": {"for": "a"}}})).await;
     let pool = plot.ready("a", "Applied").await;
@@ -33,7 +33,7 @@ pub(crate) async fn a_pool_dedicates_its_nodes(plot: &Plot<'_>) {
 }
 
 pub(crate) async fn nodes_join_and_leave(plot: &Plot<'_>) {
-    plot.node("guest", json!({"x": "y"}), json!([{"key": "theirs", "effect": "NoExecute"}])).await;
+    plot.create_node("guest", json!({"x": "y"}), json!([{"key": "theirs", "effect": "NoExecute"}])).await;
     let before = plot.mine("guest").await;
     for _ in 0..2 {
         plot.change_node("guest", json!({"metadata": {"labels": {"for": "a"}}})).await;
@@ -45,7 +45,7 @@ pub(crate) async fn nodes_join_and_leave(plot: &Plot<'_>) {
         assert_eq!(plot.mine("guest").await, before);
     }
     // A new node belongs to it from the start.
-    plot.node("late", json!({"for": "a"}), json!([])).await;
+    plot.create_node("late", json!({"for": "a"}), json!([])).await;
     plot.dedicated("late", "a", true).await;
     plot.admin.delete("/api/v1/nodes/late", &json!({})).await.unwrap();
     plot.counts("a", "nodes", 2).await;

@@ -92,7 +92,7 @@ impl<'c> Stage<'c> {
     }
 
     /// The present node.
-    pub(crate) fn node(&self, side: Side, number: usize) -> Value {
+    pub(crate) fn get_node(&self, side: Side, number: usize) -> Value {
         self.runtime.block_on(self.api.get(&format!("/api/v1/nodes/{}", side.name(number)))).unwrap()
     }
 
@@ -135,7 +135,7 @@ impl<'c> Stage<'c> {
                 message if self.old && side == Side::Kubectl => in_new_words(message),
                 message => message,
             },
-            nodes: [1, 2].map(|number| self.node(side, number)["spec"]["taints"].clone()),
+            nodes: [1, 2].map(|number| self.get_node(side, number)["spec"]["taints"].clone()),
         }
     }
 
