@@ -4,22 +4,24 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
-use real::runner::{Group, Play, run};
+use real::runner::{Group, Schedule, run};
 use std::process::ExitCode;
 use taintward_envtest::ClusterConfig;
 
 mod real {
     pub(crate) mod accounts;
-    pub(crate) mod beside;
     pub(crate) mod busy;
     pub(crate) mod countdown;
     pub(crate) mod credentials;
     pub(crate) mod faults;
     pub(crate) mod flags;
-    pub(crate) mod halves;
+    pub(crate) mod harness;
     pub(crate) mod identity;
     pub(crate) mod kubelet;
+    pub(crate) mod matching;
+    pub(crate) mod other_controller;
     pub(crate) mod outages;
+    pub(crate) mod partial_deletions;
     pub(crate) mod program;
     #[allow(dead_code, reason = "shared with lifecycle, which cuts connections, too")]
     pub(crate) mod proxy;
@@ -27,26 +29,24 @@ mod real {
     pub(crate) mod restart;
     pub(crate) mod restored;
     pub(crate) mod runner;
-    pub(crate) mod slumber;
-    pub(crate) mod stage;
     pub(crate) mod starting;
-    pub(crate) mod who;
+    pub(crate) mod suspend;
     pub(crate) mod witness;
 }
 
 /// Scenarios by name.
-macro_rules! beside {
-    ($($room:ident::$name:ident),+ $(,)?) => {
-        Play::Beside(vec![$((stringify!($name), |scene| Box::pin(real::$room::$name(scene)))),+])
+macro_rules! concurrent {
+    ($($module:ident::$name:ident),+ $(,)?) => {
+        Schedule::Concurrent(vec![$((stringify!($name), |harness| Box::pin(real::$module::$name(harness)))),+])
     };
 }
 
 /// The same, for scenarios that need a cluster of their own.
-macro_rules! alone {
-    ($($room:ident::$name:ident),+ $(,)?) => {
-        Play::Alone(vec![$((
+macro_rules! sequential {
+    ($($module:ident::$name:ident),+ $(,)?) => {
+        Schedule::Sequential(vec![$((
             stringify!($name),
-            |cluster, witness| Box::pin(real::$room::$name(cluster, witness)),
+            |cluster, witness| Box::pin(real::$module::$name(cluster, witness)),
         )),+])
     };
 }
@@ -66,13 +66,13 @@ fn evictions() -> Group {
         name: "evictions",
         options: numeric(),
         kwok: false,
-        play: beside![
-            who::an_untolerated_pod_is_marked_deleted_and_reported,
-            who::other_effects_evict_no_pod,
-            who::seconds_count_from_the_taint_and_saturate,
-            who::the_first_matching_toleration_decides,
-            who::odd_names_are_names,
-            who::a_thousand_taints_are_answered_each,
+        schedule: concurrent![
+            matching::an_untolerated_pod_is_marked_deleted_and_reported,
+            matching::other_effects_evict_no_pod,
+            matching::seconds_count_from_the_taint_and_saturate,
+            matching::the_first_matching_toleration_decides,
+            matching::odd_names_are_names,
+            matching::a_thousand_taints_are_answered_each,
             countdown::untainted_in_time_stays,
             countdown::a_toleration_added_in_time_counts_where_it_stands,
             countdown::changed_seconds_change_the_deadline,
@@ -97,20 +97,20 @@ fn processes() -> Group {
         name: "processes",
         options: numeric(),
         kwok: false,
-        play: alone![
+        schedule: sequential![
             flags::observe_writes_nothing,
             restart::kill_9_in_mid_countdown_moves_no_deadline,
             restart::sigterm_hands_over,
             restart::a_follower_takes_over_warm,
-            slumber::a_resumed_process_reads_before_it_acts,
-            slumber::a_leader_that_overslept_follows,
+            suspend::a_resumed_process_reads_before_it_acts,
+            suspend::a_leader_that_overslept_follows,
             flags::only_the_selected_pods_get_the_condition,
             flags::numbers_are_compared_with_the_gate_on,
             flags::stamping_without_permission_warns_once,
             flags::a_taint_is_stamped_once,
             busy::busy_pods_are_evicted_anyway,
-            beside::upstreams_controller_is_noticed_pod_by_pod,
-            beside::upstreams_controller_alongside_taintward_is_noticed,
+            other_controller::upstreams_controller_is_noticed_pod_by_pod,
+            other_controller::upstreams_controller_alongside_taintward_is_noticed,
         ],
     }
 }
@@ -121,7 +121,7 @@ fn servers() -> Group {
         name: "servers",
         options: ClusterConfig { servers: 2, ..ClusterConfig::default() },
         kwok: false,
-        play: alone![
+        schedule: sequential![
             faults::a_denied_deletion_is_never_forgotten,
             faults::a_restored_permission_is_used,
             faults::a_silent_server_only_delays,
@@ -138,7 +138,7 @@ fn outages() -> Group {
         name: "outages",
         options: ClusterConfig { servers: 2, ..ClusterConfig::default() },
         kwok: false,
-        play: alone![
+        schedule: sequential![
             outages::evictions_continue_when_the_network_heals,
             outages::evictions_continue_by_the_other_server,
             outages::evictions_continue_when_a_server_resumes,
@@ -155,7 +155,7 @@ fn lists() -> Group {
         name: "lists",
         options: ClusterConfig { feature_gates: "WatchList=false".into(), ..ClusterConfig::default() },
         kwok: false,
-        play: alone![relists::evictions_continue_while_everything_is_listed_again],
+        schedule: sequential![relists::evictions_continue_while_everything_is_listed_again],
     }
 }
 
@@ -165,7 +165,7 @@ fn identities() -> Group {
         name: "identities",
         options: ClusterConfig::default(),
         kwok: false,
-        play: alone![
+        schedule: sequential![
             credentials::an_expired_certificate_that_is_replaced_is_used,
             credentials::a_revoked_token_whose_file_is_replaced_is_used,
             credentials::a_plugin_of_four_seconds_is_waited_for,
@@ -179,10 +179,10 @@ fn stores() -> Group {
         name: "stores",
         options: ClusterConfig::default(),
         kwok: false,
-        play: alone![
+        schedule: sequential![
             restored::only_what_the_restored_store_says_counts,
             restored::a_taint_after_a_restore_counts_although_nothing_counted_down,
-            halves::a_deletion_cut_in_two_is_brought_to_its_end,
+            partial_deletions::a_deletion_cut_in_two_is_brought_to_its_end,
         ],
     }
 }
@@ -194,6 +194,6 @@ fn kubelets() -> Group {
         name: "kubelets",
         options: ClusterConfig::default(),
         kwok: true,
-        play: alone![kubelet::evicted_pods_are_ended_and_removed],
+        schedule: sequential![kubelet::evicted_pods_are_ended_and_removed],
     }
 }

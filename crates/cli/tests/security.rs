@@ -25,7 +25,7 @@ mod checklist {
     pub(crate) mod corpus;
     pub(crate) mod crowd;
     pub(crate) mod elsewhere;
-    pub(crate) mod ground;
+    pub(crate) mod harness;
     pub(crate) mod installed;
     pub(crate) mod items;
     pub(crate) mod manifests;
@@ -39,7 +39,7 @@ mod checklist {
     pub(crate) mod transport;
 }
 
-use checklist::ground::{Found, Ground};
+use checklist::harness::{ChecklistHarness, ItemResult};
 use checklist::items::ITEMS;
 use checklist::page::{self, Results};
 use checklist::{
@@ -71,8 +71,8 @@ fn main() -> ExitCode {
     let Some(tools) = binaries::for_test("security") else { return ExitCode::SUCCESS };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (results, failed) = runtime.block_on(async {
-        let mut ground = Ground::lay(&tools).await;
-        checklist(&mut ground, &some).await
+        let mut harness = ChecklistHarness::lay(&tools).await;
+        checklist(&mut harness, &some).await
     });
     let table = page::table(&results);
     println!("\n{table}");
@@ -89,18 +89,18 @@ fn main() -> ExitCode {
 /// Checked after all others, because they need the whole installation, which the others do without.
 const INSTALLED: [usize; 5] = [1, 2, 3, 7, 29];
 
-async fn checklist(ground: &mut Ground, some: &[usize]) -> (Results, usize) {
+async fn checklist(harness: &mut ChecklistHarness, some: &[usize]) -> (Results, usize) {
     let (mut results, mut failed) = (Results::new(), 0);
     let (last, first): (Vec<_>, Vec<_>) = (1..=ITEMS.len())
         .filter(|one| some.is_empty() || some.contains(one))
         .partition(|one| INSTALLED.contains(one));
     for number in first {
-        let result = send(number, check(number, ground)).await;
+        let result = send(number, check(number, harness)).await;
         failed += usize::from(result.is_err());
         results.insert(number, result.unwrap_or_else(|why| why));
     }
     if !last.is_empty() {
-        let there = installed::on(ground);
+        let there = installed::on(harness);
         for number in last {
             let result = send(number, check_installed(number, &there)).await;
             failed += usize::from(result.is_err());
@@ -111,7 +111,7 @@ async fn checklist(ground: &mut Ground, some: &[usize]) -> (Results, usize) {
 }
 
 /// The result of an item, unless it takes too long.
-async fn send(number: usize, check: impl Future<Output = Found>) -> Result<String, String> {
+async fn send(number: usize, check: impl Future<Output = ItemResult>) -> Result<String, String> {
     let began = Instant::now();
     let guarded = AssertUnwindSafe(tokio::time::timeout(STARTUP_TIMEOUT, check)).catch_unwind();
     let found = match guarded.await {
@@ -132,37 +132,37 @@ async fn send(number: usize, check: impl Future<Output = Found>) -> Result<Strin
     }
 }
 
-async fn check(number: usize, ground: &mut Ground) -> Found {
+async fn check(number: usize, harness: &mut ChecklistHarness) -> ItemResult {
     match number {
         4 => manifests::bounds().await,
-        5 => rights::what_the_account_may_do(ground).await,
+        5 => rights::what_the_account_may_do(harness).await,
         6 => manifests::tokens().await,
         8 => manifests::network().await,
-        9 => transport::clients_must_present_a_certificate(ground).await,
-        10 => transport::old_versions(ground).await,
-        11 => renewal::under_load(ground).await,
-        12 => renewal::garbage(ground).await,
-        13 => manifests::configurations(ground).await,
-        14 => spiral::two_replicas_die(ground).await,
-        15 => rate::at_a_thousand_a_second(ground).await,
-        16 => abuse::bodies(ground).await,
-        17 => crowd::good_clients(ground).await,
-        18 => corpus::senseless(ground).await,
-        19 => corpus::responses(ground).await,
-        20 => corpus::nothing_is_lost(ground).await,
-        25 => outside::metrics(ground).await,
-        26 => outside::pages(ground).await,
-        27 => outside::log(ground).await,
+        9 => transport::clients_must_present_a_certificate(harness).await,
+        10 => transport::old_versions(harness).await,
+        11 => renewal::under_load(harness).await,
+        12 => renewal::garbage(harness).await,
+        13 => manifests::configurations(harness).await,
+        14 => spiral::two_replicas_die(harness).await,
+        15 => rate::at_a_thousand_a_second(harness).await,
+        16 => abuse::bodies(harness).await,
+        17 => crowd::good_clients(harness).await,
+        18 => corpus::senseless(harness).await,
+        19 => corpus::responses(harness).await,
+        20 => corpus::nothing_is_lost(harness).await,
+        25 => outside::metrics(harness).await,
+        26 => outside::pages(harness).await,
+        27 => outside::log(harness).await,
         30 => sources::no_unsafe_code(),
         33 => sources::dependencies(),
         37 => sources::actions(),
         38 => sources::image(),
-        39 => rights::what_the_account_did(ground).await,
+        39 => rights::what_the_account_did(harness).await,
         other => elsewhere::of(other),
     }
 }
 
-async fn check_installed(number: usize, there: &Installed<'_>) -> Found {
+async fn check_installed(number: usize, there: &Installed<'_>) -> ItemResult {
     match number {
         1 => installed::golden(there),
         2 => installed::wildcards(there),

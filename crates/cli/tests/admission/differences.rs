@@ -1,7 +1,7 @@
 //! Lists the intended differences between the webhook and the API server's plugins; the test demands that each of them
 //! appears.
 
-use super::worlds::{Outcome, Pair, Side};
+use super::api_servers::{Outcome, Pair, Side};
 use serde_json::{Value, json};
 use taintward_envtest::releases::Release;
 

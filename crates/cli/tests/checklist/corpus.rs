@@ -1,6 +1,6 @@
 //! Checks items 18, 19 and 20: malformed reviews, contents of responses, and the resulting pods.
 
-use super::ground::{Found, Ground, Shown, demand};
+use super::harness::{ChecklistHarness, ItemResult, Shown, demand};
 use crate::admission::client::question;
 use crate::admission::pods::cases;
 use crate::admission::register::{namespace, plain_pod, pods, tolerations};
@@ -68,11 +68,11 @@ fn odd() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-pub(crate) async fn senseless(ground: &mut Ground) -> Found {
-    let (all, pid) = (bad(), ground.hook.pid());
+pub(crate) async fn senseless(harness: &mut ChecklistHarness) -> ItemResult {
+    let (all, pid) = (bad(), harness.hook.pid());
     for (what, body) in &all {
         for path in ["/mutate", "/validate"] {
-            let (status, message) = ground
+            let (status, message) = harness
                 .client()
                 .await
                 .post(path, body.clone())
@@ -86,7 +86,7 @@ pub(crate) async fn senseless(ground: &mut Ground) -> Found {
     let odd = odd();
     for (what, body) in &odd {
         for path in ["/mutate", "/validate"] {
-            let response = ground.client().await.post(path, body.clone()).await;
+            let response = harness.client().await.post(path, body.clone()).await;
             let (status, message) = response.map_err(|why| format!("{what}: {why}"))?;
             demand(
                 status == 200 && message.contains("\"uid\":\"u\""),
@@ -94,8 +94,8 @@ pub(crate) async fn senseless(ground: &mut Ground) -> Found {
             )?;
         }
     }
-    demand(ground.hook.is_running() && ground.hook.pid() == pid, "the process has ended or restarted")?;
-    let broke = ground.hook.metric("taintward_webhook_panics_total", "");
+    demand(harness.hook.is_running() && harness.hook.pid() == pid, "the process has ended or restarted")?;
+    let broke = harness.hook.metric("taintward_webhook_panics_total", "");
     demand(broke == 0.0, format!("{broke} rules panicked"))?;
     Ok(Shown::with(
         "each invalid body (such as no JSON, half of it, the same key twice, NaN, other kinds, no uid) gets 400 with one line, \
@@ -108,8 +108,8 @@ pub(crate) async fn senseless(ground: &mut Ground) -> Found {
 const WRITTEN: [&str; 3] =
     ["/spec/tolerations", "/spec/affinity", "/metadata/annotations/taintward.io~1made-for"];
 
-pub(crate) async fn responses(ground: &Ground) -> Found {
-    let (mut client, mut steps) = (ground.client().await, 0);
+pub(crate) async fn responses(harness: &ChecklistHarness) -> ItemResult {
+    let (mut client, mut steps) = (harness.client().await, 0);
     for (number, case) in cases(PODS).iter().enumerate() {
         let uid = format!("uid-{number}-\u{fc}\"\\");
         let response = client.request("mutate", &question(&uid, "main", &case.pod)).await;
@@ -144,13 +144,13 @@ fn without_own(pod: &Value) -> Value {
     json!([spec, pod["metadata"]["labels"], pod["metadata"]["annotations"]])
 }
 
-pub(crate) async fn nothing_is_lost(ground: &Ground) -> Found {
-    namespace(&ground.api, "unasked", "", json!({})).await;
+pub(crate) async fn nothing_is_lost(harness: &ChecklistHarness) -> ItemResult {
+    namespace(&harness.api, "unasked", "", json!({})).await;
     let (mut compared, mut rejected) = (0, 0);
     for case in cases(PODS) {
         let create = async |namespace: &str| {
             let path = format!("{}?dryRun=All", pods(namespace));
-            ground.api.create(&path, &case.pod).await
+            harness.api.create(&path, &case.pod).await
         };
         let (plain, made) = (create("unasked").await, create("main").await);
         match (plain, made) {

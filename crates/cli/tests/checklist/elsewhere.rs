@@ -2,7 +2,7 @@
 //!
 //! - `.ci/run` runs them, except those marked "by hand".
 
-use super::ground::{Found, Shown, demand};
+use super::harness::{ItemResult, Shown, demand};
 use super::items::RECORD;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,30 +24,30 @@ pub(crate) fn stands(name: &str, words: &str) -> Result<(), String> {
     demand(text(name)?.contains(words), format!("{name} no longer contains `{words}`"))
 }
 
-fn gate(proofs: &[(&str, &str)], result: &str) -> Found {
+fn gate(proofs: &[(&str, &str)], result: &str) -> ItemResult {
     proofs.iter().try_for_each(|(name, words)| stands(name, words))?;
     Ok(Shown::as_it_is(format!("in the gate: {result}")))
 }
 
-fn by_hand(proofs: &[(&str, &str)], result: &str) -> Found {
+fn by_hand(proofs: &[(&str, &str)], result: &str) -> ItemResult {
     proofs.iter().try_for_each(|(name, words)| stands(name, words))?;
     Ok(Shown::as_it_is(format!("by hand, last on {LAST}: {result}")))
 }
 
-fn not_done(why: &str) -> Found {
+fn not_done(why: &str) -> ItemResult {
     Ok(Shown::as_it_is(format!("not done: {why}")))
 }
 
 /// The controllers' permissions and writes are checked at the end of each of their scenarios.
 pub(crate) fn record_of_the_controllers() -> Result<String, String> {
     stands("crates/cli/tests/real/witness.rs", "terms.forbidden || entry.code != 403")?;
-    stands("crates/cli/tests/real/stage.rs", "let deletions = self.witness.deletions()")?;
+    stands("crates/cli/tests/real/harness.rs", "let deletions = self.witness.deletions()")?;
     Ok(format!(
         "a test in the gate checks the same for the controllers, and that their metrics count as many deletions (`{RECORD}`)"
     ))
 }
 
-pub(crate) fn of(number: usize) -> Found {
+pub(crate) fn of(number: usize) -> ItemResult {
     match number {
         21 => gate(
             &[("crates/core/tests/budgets.rs", "fn a_hostile_pod_on_a_hostile_node_is_cheap")],
@@ -56,7 +56,7 @@ pub(crate) fn of(number: usize) -> Found {
         22 => gate(
             &[
                 ("crates/core/src/taint_start.rs", "fn d1_sources_in_order_and_clamped"),
-                ("crates/cli/tests/real/who.rs", "fn seconds_count_from_the_taint_and_saturate"),
+                ("crates/cli/tests/real/matching.rs", "fn seconds_count_from_the_taint_and_saturate"),
             ],
             "years 1 and 9999 are clamped between the node's creation and the present; seconds saturate, also on a real API \
              server (`real_server -- seconds_count`)",
@@ -64,7 +64,7 @@ pub(crate) fn of(number: usize) -> Found {
         23 => gate(
             &[
                 ("crates/core/tests/engines/node_lifecycle/silent_on_purpose.rs", "fn "),
-                ("crates/core/tests/engines/node_lifecycle/judge.rs", "fn assert_rate"),
+                ("crates/core/tests/engines/node_lifecycle/invariants.rs", "fn assert_rate"),
             ],
             "no matter what the kubelets of a zone do, at most as many nodes of that zone are tainted as its rate allows, and \
              no nodes of other zones; dead nodes of other zones are tainted in time",

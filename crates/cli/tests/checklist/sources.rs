@@ -1,7 +1,7 @@
 //! Checks items 30, 33, 37 and 38 in the sources: lints, profiles, dependencies, the image.
 
 use super::elsewhere::{file, text};
-use super::ground::{Found, Shown, demand};
+use super::harness::{ItemResult, Shown, demand};
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use std::process::Command;
 /// The maximum number of packages in a build for this platform, including the workspace's own.
 const DEPENDENCIES_MAX: usize = 180;
 
-pub(crate) fn no_unsafe_code() -> Found {
+pub(crate) fn no_unsafe_code() -> ItemResult {
     let manifest = text("Cargo.toml")?;
     demand(manifest.contains("\nunsafe_code = \"forbid\"\n"), "the workspace does not forbid unsafe code")?;
     let profile = manifest.split("\n[").find_map(|part| part.strip_prefix("profile.release]"));
@@ -28,7 +28,7 @@ pub(crate) fn no_unsafe_code() -> Found {
     Ok(Shown::with(found, format!("{} crates", crates.len())))
 }
 
-pub(crate) fn dependencies() -> Found {
+pub(crate) fn dependencies() -> ItemResult {
     let mut tree = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     tree.args(["tree", "--locked", "--offline", "--edges=normal", "--prefix=none", "--package=taintward"]);
     let output = tree.current_dir(file("")).output().map_err(|why| why.to_string())?;
@@ -43,7 +43,7 @@ pub(crate) fn dependencies() -> Found {
     ))
 }
 
-pub(crate) fn actions() -> Found {
+pub(crate) fn actions() -> ItemResult {
     let folder = fs::read_dir(file(".github/workflows")).map_err(|error| error.to_string())?;
     let mut count = 0;
     for workflow in folder {
@@ -69,7 +69,7 @@ pub(crate) fn actions() -> Found {
         .into())
 }
 
-pub(crate) fn image() -> Found {
+pub(crate) fn image() -> ItemResult {
     let recipe = text("deploy/Containerfile")?;
     let lines = || recipe.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let base = lines().find_map(|line| line.strip_prefix("ARG BASE=")).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Checks item 14: all webhooks of a cluster stop and come back.
 
-use super::ground::{Found, Ground, Shown, demand};
+use super::harness::{ChecklistHarness, ItemResult, Shown, demand};
 use crate::admission::hook::{Files, Hook, all};
 use crate::admission::register::{
     Registered, namespace, plain_pod, pods, register_as, requests, tolerations,
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 /// As written by `taintward install`.
 const SECONDS: u32 = 2;
 
-pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
-    let flags = Files::new(&ground.cluster, "spiral", &ground.authority).flags();
-    let start = || Hook::start(&ground.cluster, &ground.account, &all(&flags, &[]));
+pub(crate) async fn two_replicas_die(harness: &ChecklistHarness) -> ItemResult {
+    let flags = Files::new(&harness.cluster, "spiral", &harness.authority).flags();
+    let start = || Hook::start(&harness.cluster, &harness.account, &all(&flags, &[]));
     let mut replicas = [start().ready().await, start().ready().await];
     let reported = |hook: &Hook, requested: &'static str| Registered {
         policy: "Ignore",
@@ -21,17 +21,17 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
         requested,
         nodes: false,
         port: hook.port,
-        authorities: &ground.authority.certificate,
+        authorities: &harness.authority.certificate,
     };
-    namespace(&ground.api, "spiral", "spiral", json!({})).await;
+    namespace(&harness.api, "spiral", "spiral", json!({})).await;
     // Both are called for every pod; behind a Service it would be one or the other.
-    register_as(&ground.api, "spiral-a", &[reported(&replicas[0], "spiral")]).await;
-    register_as(&ground.api, "spiral-b", &[reported(&replicas[1], "spiral")]).await;
+    register_as(&harness.api, "spiral-a", &[reported(&replicas[0], "spiral")]).await;
+    register_as(&harness.api, "spiral-b", &[reported(&replicas[1], "spiral")]).await;
     for replica in &replicas {
-        requests(&ground.api, replica, "spiral").await;
+        requests(&harness.api, replica, "spiral").await;
     }
     let create = async |name: &str| {
-        let pod = ground.api.create(&pods("spiral"), &plain_pod(name)).await;
+        let pod = harness.api.create(&pods("spiral"), &plain_pod(name)).await;
         pod.map(|pod| tolerations(&pod).len()).map_err(|why| format!("{name} was refused: {why}"))
     };
     demand(create("before").await? == 2, "default tolerations are missing")?;
@@ -43,8 +43,8 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
     // Two configurations, both webhooks, each of which may time out.
     demand(took < Duration::from_secs(u64::from(SECONDS) * 4 + 20), format!("a pod took {took:?}"))?;
     for port in ports {
-        let again = Hook::on(&ground.cluster, &ground.account, port, &all(&flags, &[])).ready().await;
-        requests(&ground.api, &again, "spiral").await;
+        let again = Hook::on(&harness.cluster, &harness.account, port, &all(&flags, &[])).ready().await;
+        requests(&harness.api, &again, "spiral").await;
         if port == ports[1] {
             demand(create("after").await? == 2, "no webhook answers again")?;
         }

@@ -1,6 +1,6 @@
 //! Checks items 9 and 10: client certificates and versions of TLS.
 
-use super::ground::{Found, Ground, demand};
+use super::harness::{ChecklistHarness, ItemResult, demand};
 use crate::admission::client::{Client, believing, question};
 use crate::admission::hook::{Files, Hook, all};
 use crate::admission::register::{Registered, namespace, plain_pod, register_as, requests};
@@ -19,13 +19,13 @@ use tokio_rustls::TlsConnector;
 
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) async fn clients_must_present_a_certificate(ground: &Ground) -> Found {
-    let authorities = ground.write("clients.crt", &ground.clients.certificate);
+pub(crate) async fn clients_must_present_a_certificate(harness: &ChecklistHarness) -> ItemResult {
+    let authorities = harness.write("clients.crt", &harness.clients.certificate);
     let demands = format!("--client-ca-file={authorities}");
-    let flags = Files::new(&ground.cluster, "strict", &ground.authority).flags();
-    let hook = Hook::start(&ground.cluster, &ground.account, &all(&flags, &[&demands])).ready().await;
+    let flags = Files::new(&harness.cluster, "strict", &harness.authority).flags();
+    let hook = Hook::start(&harness.cluster, &harness.account, &all(&flags, &[&demands])).ready().await;
     let requested = async |identity: Option<&SignedIdentity>| {
-        let who = believing(&ground.authority.certificate, identity);
+        let who = believing(&harness.authority.certificate, identity);
         let mut client = Client::connect(hook.port, &who).await?;
         client.post("/mutate", question("u", "main", &plain_pod("p")).to_string()).await
     };
@@ -34,15 +34,15 @@ pub(crate) async fn clients_must_present_a_certificate(ground: &Ground) -> Found
     {
         demand(requested(identity).await.is_err(), format!("{who} was admitted"))?;
     }
-    let known = ground.clients.client("kube-apiserver", "webhooks").unwrap();
+    let known = harness.clients.client("kube-apiserver", "webhooks").unwrap();
     let (status, _) = requested(Some(&known))
         .await
         .map_err(|why| format!("the API server's certificate was rejected: {why}"))?;
     demand(status == 200, status)?;
-    namespace(&ground.api, "strict", "strict", json!({})).await;
-    let reported = Registered::strict(&hook, "strict", &ground.authority.certificate);
-    register_as(&ground.api, "strict", &[reported]).await;
-    requests(&ground.api, &hook, "strict").await;
+    namespace(&harness.api, "strict", "strict", json!({})).await;
+    let reported = Registered::strict(&hook, "strict", &harness.authority.certificate);
+    register_as(&harness.api, "strict", &[reported]).await;
+    requests(&harness.api, &hook, "strict").await;
     let failed = hook.metric("taintward_webhook_ended_connections_total", "handshake");
     demand(failed >= 2.0, format!("{failed} handshakes failed"))?;
     Ok("the handshake fails without a certificate, and with one of another authority; it succeeds for the API server, which \
@@ -61,9 +61,9 @@ fn old_hello() -> Vec<u8> {
     record
 }
 
-pub(crate) async fn old_versions(ground: &Ground) -> Found {
+pub(crate) async fn old_versions(harness: &ChecklistHarness) -> ItemResult {
     let responded = async {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, ground.hook.port)).await?;
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, harness.hook.port)).await?;
         stream.write_all(&old_hello()).await?;
         let mut response = Vec::new();
         let _ = stream.read_to_end(&mut response).await;
@@ -74,8 +74,8 @@ pub(crate) async fn old_versions(ground: &Ground) -> Found {
     // An alert (21), not a server's handshake message (22).
     demand(response.first().is_none_or(|kind| *kind == 21), format!("TLS 1.1 is answered: {response:?}"))?;
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
-        let connector = speaking(&ground.authority.certificate, version);
-        let client = Client::connect(ground.hook.port, &connector).await;
+        let connector = speaking(&harness.authority.certificate, version);
+        let client = Client::connect(harness.hook.port, &connector).await;
         demand(client.is_ok(), format!("{version:?} is not supported"))?;
     }
     let lock = include_str!("../../../../Cargo.lock");

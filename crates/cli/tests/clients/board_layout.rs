@@ -3,8 +3,8 @@
 //! - See `board_page.rs` for what the page does.
 
 use crate::board::page_server::PageServer;
-use crate::board::scene;
 use crate::board::scripts::CUT;
+use crate::board::states;
 use serde_json::json;
 use taintward_envtest::browser::Browser;
 
@@ -22,7 +22,7 @@ fn no_text_is_cut_with_a_node_open() {
     let Some(mut browser) = Browser::for_test("board_layout::no_text_is_cut_with_a_node_open") else {
         return;
     };
-    for state in [scene::sandbox(), scene::wordy()] {
+    for state in [states::sandbox(), states::wordy()] {
         let server = PageServer::start(&state);
         for (width, height) in SIZES {
             browser.resize(width, height).unwrap();
@@ -50,7 +50,7 @@ fn a_phone_shows_the_next_evictions_first() {
     let Some(mut browser) = Browser::for_test("board_layout::a_phone_shows_the_next_evictions_first") else {
         return;
     };
-    let server = PageServer::start(&scene::wordy());
+    let server = PageServer::start(&states::wordy());
     let top = |id: &str| format!("document.querySelector('#{id}').getBoundingClientRect().top");
     for ((width, height), is_first) in SIZES.into_iter().zip([false, false, true]) {
         browser.resize(width, height).unwrap();
@@ -68,7 +68,7 @@ fn a_silent_node_is_one_line_and_no_key_is_broken() {
     else {
         return;
     };
-    let server = PageServer::start(&scene::wordy());
+    let server = PageServer::start(&states::wordy());
     browser.resize(1280, 800).unwrap();
     opened(&mut browser, &server);
     let why = browser.evaluate("document.querySelector('.tile.bad p').textContent").unwrap();
@@ -88,8 +88,8 @@ fn an_idle_board_explains_itself_and_slash_shows_the_keys() {
     else {
         return;
     };
-    let nodes = [scene::board_node("n1", "z1", &[])];
-    let server = PageServer::start(&scene::state(&nodes, &[scene::board_pod("web-1", "n1", None)]));
+    let nodes = [states::board_node("n1", "z1", &[])];
+    let server = PageServer::start(&states::state(&nodes, &[states::board_pod("web-1", "n1", None)]));
     browser.resize(1280, 800).unwrap();
     browser.open(&server.address()).unwrap();
     browser.until("the hint", "document.querySelector('#hint').textContent === 'Open a node.'").unwrap();

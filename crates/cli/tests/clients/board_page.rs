@@ -1,8 +1,8 @@
 //! Tests the board's page in a real browser, against a server that tells it what a test decides.
 
 use crate::board::page_server::{PageServer, page_length};
-use crate::board::scene::{self, HOSTILE, NOW};
 use crate::board::scripts::{DRAWN_OFTEN, PALE};
+use crate::board::states::{self, HOSTILE, NOW};
 use crate::cli::timeout::eventually;
 use serde_json::{Value, json};
 use taintward_envtest::browser::{Browser, PageLoad};
@@ -48,7 +48,7 @@ fn the_page_is_small() {
 #[test]
 fn a_countdown_is_shown_and_ends() {
     let mut browser = browser_or_skip!("a_countdown_is_shown_and_ends");
-    let server = PageServer::start(&scene::small());
+    let server = PageServer::start(&states::small());
     opened(&mut browser, &server);
     let first = "document.querySelector('#leaving .row').textContent";
     let ring = "parseFloat(document.querySelector('.s1[transform]').getAttribute('stroke-dasharray'))";
@@ -64,7 +64,8 @@ fn a_countdown_is_shown_and_ends() {
     browser.until("the ring gets shorter", &format!("{ring} < {part}")).unwrap();
 
     // Another deadline, and a clock that is far from this machine's.
-    server.submit(&json!({"now": NOW + 249.0, "pods": [scene::board_pod("web-1", "n1", Some(NOW + 252.0))]}));
+    server
+        .submit(&json!({"now": NOW + 249.0, "pods": [states::board_pod("web-1", "n1", Some(NOW + 252.0))]}));
     browser.until("the deadline is near", &format!("/^in [12]s/.test({first})")).unwrap();
     browser.until("it is over", &format!("{first}.startsWith('now')")).unwrap();
     assert_eq!(count(&mut browser, "[transform].s2"), 0, "what the server has not told is not shown");
@@ -85,7 +86,7 @@ fn a_countdown_is_shown_and_ends() {
 fn explanations_and_plans_open_by_mouse_and_keys_and_are_in_the_address() {
     let mut browser =
         browser_or_skip!("explanations_and_plans_open_by_mouse_and_keys_and_are_in_the_address");
-    let server = PageServer::start(&scene::small());
+    let server = PageServer::start(&states::small());
     opened(&mut browser, &server);
     assert_eq!(browser.evaluate("panel.hidden").unwrap(), true);
     browser.click("document.querySelector('.tile button')").unwrap();
@@ -133,9 +134,10 @@ fn explanations_and_plans_open_by_mouse_and_keys_and_are_in_the_address() {
 fn a_whole_state_that_follows_another_changes_all_of_the_screen() {
     let mut browser = browser_or_skip!("a_whole_state_that_follows_another_changes_all_of_the_screen");
     let nodes =
-        |taints: &[Value]| [scene::board_node("n1", "z1", taints), scene::board_node("n2", "z2", &[])];
-    let pods = |deadline| [scene::board_pod("web-1", "n1", deadline), scene::board_pod("web-2", "n2", None)];
-    let server = PageServer::start(&scene::state(&nodes(&[]), &pods(None)));
+        |taints: &[Value]| [states::board_node("n1", "z1", taints), states::board_node("n2", "z2", &[])];
+    let pods =
+        |deadline| [states::board_pod("web-1", "n1", deadline), states::board_pod("web-2", "n2", None)];
+    let server = PageServer::start(&states::state(&nodes(&[]), &pods(None)));
     opened(&mut browser, &server);
     browser.click("document.querySelector('.tile button')").unwrap();
     browser.until("it is explained", "panel.innerText.includes('An answer to /explain?node=n1')").unwrap();
@@ -145,7 +147,7 @@ fn a_whole_state_that_follows_another_changes_all_of_the_screen() {
     assert_eq!(count(&mut browser, ".s1[transform]"), 0);
 
     // The same nodes with as many pods, so that only their contents differ.
-    let state = scene::state(&nodes(&[scene::board_taint()]), &pods(Some(NOW + 252.0)));
+    let state = states::state(&nodes(&[states::board_taint()]), &pods(Some(NOW + 252.0)));
     let [mut first, mut last] = [state.clone(), json!({})];
     (first["pods"], last["pods"]) = (json!([]), state["pods"].clone());
     server.send_part(&first);
@@ -170,7 +172,7 @@ fn a_whole_state_that_follows_another_changes_all_of_the_screen() {
 fn buttons_exist_in_the_sandbox_only() {
     let mut browser = browser_or_skip!("buttons_exist_in_the_sandbox_only");
     let buttons = "[...document.querySelectorAll('button')].map(one => one.textContent).join()";
-    let server = PageServer::start(&scene::small());
+    let server = PageServer::start(&states::small());
     opened(&mut browser, &server);
     browser.click("document.querySelector('.tile button')").unwrap();
     browser.until("the panel", &with_text("#panel button", "Plan")).unwrap();
@@ -180,7 +182,7 @@ fn buttons_exist_in_the_sandbox_only() {
     }
     assert_eq!(count(&mut browser, "[type=file]"), 0);
 
-    let server = PageServer::start(&scene::sandbox());
+    let server = PageServer::start(&states::sandbox());
     opened(&mut browser, &server);
     browser.click("document.querySelector('.tile button')").unwrap();
     for name in ["Taint", "Untaint", "Cordon", "Stop heartbeats", "10×"] {
@@ -211,7 +213,7 @@ fn buttons_exist_in_the_sandbox_only() {
 #[test]
 fn the_page_connects_again_to_a_server_that_was_away() {
     let mut browser = browser_or_skip!("the_page_connects_again_to_a_server_that_was_away");
-    let server = PageServer::start(&scene::small());
+    let server = PageServer::start(&states::small());
     let port = server.port();
     opened(&mut browser, &server);
     assert_eq!(text_of(&mut browser, "#link"), "live");
@@ -221,7 +223,7 @@ fn the_page_connects_again_to_a_server_that_was_away() {
     assert_eq!(text_of(&mut browser, "#said"), "The connection to the board is lost; the page reconnects.");
     assert_eq!(count(&mut browser, ".tile"), 2, "what was known stays");
 
-    let server = PageServer::at(port, &scene::state(&[scene::board_node("n3", "z3", &[])], &[]));
+    let server = PageServer::at(port, &states::state(&[states::board_node("n3", "z3", &[])], &[]));
     browser.until("it is live", &format!("{link} === 'live'")).unwrap();
     browser
         .until("what is new is shown", "document.querySelector('.tile bdi').textContent === 'n3'")
@@ -231,7 +233,7 @@ fn the_page_connects_again_to_a_server_that_was_away() {
     drop(server);
     browser.until("it says so", &format!("{link}.startsWith('reconnecting since ')")).unwrap();
 
-    let server = PageServer::at(port, &scene::small());
+    let server = PageServer::at(port, &states::small());
     server.lock();
     let anew = "the board was restarted; open the address that it printed";
     browser.until("the other token", &format!("{link} === {}", json!(anew))).unwrap();
@@ -240,7 +242,7 @@ fn the_page_connects_again_to_a_server_that_was_away() {
 #[test]
 fn fifty_thousand_pods_are_drawn_within_a_second() {
     let mut browser = browser_or_skip!("fifty_thousand_pods_are_drawn_within_a_second");
-    let server = PageServer::start(&scene::many());
+    let server = PageServer::start(&states::many());
     browser.resize(2560, 1440).unwrap();
     let within = |load: &PageLoad| load.clock < 1000.0 * load.slowdown;
     let mut loads: Vec<PageLoad> = Vec::new();
@@ -285,7 +287,7 @@ fn fifty_thousand_pods_are_drawn_within_a_second() {
 #[test]
 fn hostile_names_are_text() {
     let mut browser = browser_or_skip!("hostile_names_are_text");
-    let server = PageServer::start(&scene::hostile());
+    let server = PageServer::start(&states::hostile());
     opened(&mut browser, &server);
     let shown =
         HOSTILE.map(|name| name.replace(|one: char| one.is_control() || one == '\u{202e}', "\u{fffd}"));
@@ -317,7 +319,7 @@ fn hostile_names_are_text() {
 #[test]
 fn both_color_schemes_stand_out_at_every_width() {
     let mut browser = browser_or_skip!("both_color_schemes_stand_out_at_every_width");
-    let server = PageServer::start(&scene::sandbox());
+    let server = PageServer::start(&states::sandbox());
     let mut grounds = Vec::new();
     for scheme in ["light", "dark"] {
         browser.prefer(scheme).unwrap();
@@ -342,7 +344,7 @@ fn both_color_schemes_stand_out_at_every_width() {
 #[test]
 fn all_elements_have_names_for_screen_readers() {
     let mut browser = browser_or_skip!("all_elements_have_names_for_screen_readers");
-    let server = PageServer::start(&scene::sandbox());
+    let server = PageServer::start(&states::sandbox());
     opened(&mut browser, &server);
     browser.click("document.querySelector('.tile button')").unwrap();
     browser.until("it is explained", "panel.innerText.includes('An answer')").unwrap();

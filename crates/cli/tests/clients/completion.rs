@@ -29,13 +29,13 @@ metadata: {name: shop}
 const PROGRAM: &str = env!("CARGO_BIN_EXE_taintward");
 
 /// A sandbox, and a folder with the program under all its names.
-struct Stage {
+struct CompletionHarness {
     folder: Folder,
     kubeconfig: String,
     _sandbox: Running,
 }
 
-impl Stage {
+impl CompletionHarness {
     fn set(name: &str) -> Self {
         let folder = Folder::named(name);
         for link in ["taintward", "kubectl-taintward", "kubectl_complete-taintward"] {
@@ -142,8 +142,8 @@ const LINES: [(&str, &str); 8] = [
     ("taintward lint -n nothing-begins-like-this", "<taintward><lint><-n><nothing-begins-like-this>"),
 ];
 
-fn on_a_terminal(stage: &Stage, shell: &str, load: &str) {
-    let mut command = stage.command("script");
+fn on_a_terminal(harness: &CompletionHarness, shell: &str, load: &str) {
+    let mut command = harness.command("script");
     command.env("PS1", "READY> ").args(["-qec", shell, "/dev/null"]);
     let mut typed = Typed::start(command);
     typed.until("READY> ");
@@ -163,8 +163,8 @@ fn bash_completes_what_is_in_the_cluster() {
             "it needs bash, and script for a terminal",
         );
     }
-    let stage = Stage::set("complete-bash");
-    on_a_terminal(&stage, "bash --norc --noprofile -i", "source <(taintward completion bash)");
+    let harness = CompletionHarness::set("complete-bash");
+    on_a_terminal(&harness, "bash --norc --noprofile -i", "source <(taintward completion bash)");
 }
 
 #[test]
@@ -175,9 +175,9 @@ fn zsh_completes_what_is_in_the_cluster() {
             "it needs zsh, and script for a terminal",
         );
     }
-    let stage = Stage::set("complete-zsh");
+    let harness = CompletionHarness::set("complete-zsh");
     let load = "autoload -U compinit && compinit -u && source <(taintward completion zsh)";
-    on_a_terminal(&stage, "zsh -f -i", load);
+    on_a_terminal(&harness, "zsh -f -i", load);
 }
 
 #[test]
@@ -185,10 +185,10 @@ fn fish_completes_what_is_in_the_cluster() {
     if !is_there("fish") {
         return binaries::skipped("fish_completes_what_is_in_the_cluster", "it needs fish");
     }
-    let stage = Stage::set("complete-fish");
+    let harness = CompletionHarness::set("complete-fish");
     for (line, expected) in LINES {
         let script = "taintward completion fish | source; complete --do-complete $argv[1]";
-        let done = stage.command("fish").args(["--no-config", "-c", script, line]).output().unwrap();
+        let done = harness.command("fish").args(["--no-config", "-c", script, line]).output().unwrap();
         let shown = text(&done.stdout);
         let words: Vec<&str> = shown.lines().map(|line| line.split('\t').next().unwrap()).collect();
         let last = expected.trim_end_matches('>').rsplit('<').next().unwrap();
@@ -199,49 +199,49 @@ fn fish_completes_what_is_in_the_cluster() {
 
 #[test]
 fn the_program_offers_words_and_how_they_continue() {
-    let stage = Stage::set("complete-words");
-    assert_eq!(stage.offered(&["lint", "-n", "sho"]), ["shop", ":4"]);
-    assert_eq!(stage.offered(&["sandbox", "node", "silence", ""]), ["db-node-1", "web-node-1", ":4"]);
-    assert_eq!(stage.offered(&["completion", ""]), ["bash", "zsh", "fish", ":4"]);
+    let harness = CompletionHarness::set("complete-words");
+    assert_eq!(harness.offered(&["lint", "-n", "sho"]), ["shop", ":4"]);
+    assert_eq!(harness.offered(&["sandbox", "node", "silence", ""]), ["db-node-1", "web-node-1", ":4"]);
+    assert_eq!(harness.offered(&["completion", ""]), ["bash", "zsh", "fish", ":4"]);
     // Flags are offered once one has been started.
-    assert_eq!(stage.offered(&["version", ""]), [":4"]);
-    assert!(stage.offered(&["version", "-"]).iter().any(|word| word == "--client"));
-    let verbs = stage.offered(&[""]);
+    assert_eq!(harness.offered(&["version", ""]), [":4"]);
+    assert!(harness.offered(&["version", "-"]).iter().any(|word| word == "--client"));
+    let verbs = harness.offered(&[""]);
     for verb in ["run", "sandbox", "lint", "version", "completion", "docs", ":4"] {
         assert!(verbs.iter().any(|offered| offered == verb), "{verb}: {verbs:?}");
     }
     assert!(!verbs.iter().any(|verb| verb == "__complete"), "{verbs:?}");
     // Folders are completed with a slash.
-    std::fs::create_dir(stage.folder.file("manifests")).unwrap();
-    assert_eq!(stage.offered(&["lint", "-f", "mani"]), ["manifests/", ":6"]);
+    std::fs::create_dir(harness.folder.file("manifests")).unwrap();
+    assert_eq!(harness.offered(&["lint", "-f", "mani"]), ["manifests/", ":6"]);
     // An invalid line, and a cluster that does not exist.
-    assert_eq!(stage.offered(&["walk", "--far", ""]).last().map(String::as_str), Some(":4"));
-    assert_eq!(stage.offered(&["lint", "--kubeconfig", "nowhere", "-n", ""]), [":4"]);
+    assert_eq!(harness.offered(&["walk", "--far", ""]).last().map(String::as_str), Some(":4"));
+    assert_eq!(harness.offered(&["lint", "--kubeconfig", "nowhere", "-n", ""]), [":4"]);
 }
 
 #[test]
 fn completion_does_not_wait_for_an_unresponsive_server() {
-    let stage = Stage::set("complete-mute");
+    let harness = CompletionHarness::set("complete-mute");
     // It listens, and never responds.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", mute.local_addr().unwrap());
-    let file = stage.folder.write("mute", &kubeconfig(&server));
+    let file = harness.folder.write("mute", &kubeconfig(&server));
     let began = Instant::now();
-    assert_eq!(stage.offered(&["lint", "--kubeconfig", &file, "-n", ""]), [":4"]);
+    assert_eq!(harness.offered(&["lint", "--kubeconfig", &file, "-n", ""]), [":4"]);
     let waited = began.elapsed();
     assert!(waited > Duration::from_secs(1), "it sent no request: {waited:?}");
     // Two seconds, plus the time to start a program on a busy machine.
     assert!(waited < Duration::from_secs(6), "{waited:?}");
-    assert_eq!(stage.offered(&["lint", "--kubeconfig", &file, "--context", ""]), ["x", ":4"]);
+    assert_eq!(harness.offered(&["lint", "--kubeconfig", &file, "--context", ""]), ["x", ":4"]);
 }
 
 #[test]
 fn kubectl_finds_its_plugin_and_completes_it() {
     let Some(tools) = binaries::for_test("kubectl_finds_its_plugin_and_completes_it") else { return };
-    let stage = Stage::set("plugin");
+    let harness = CompletionHarness::set("plugin");
     let kubectl = tools.path("kubectl").unwrap();
     let run = |words: &[&str]| {
-        let done = stage.command(kubectl.to_str().unwrap()).args(words).output().unwrap();
+        let done = harness.command(kubectl.to_str().unwrap()).args(words).output().unwrap();
         (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
     };
     let ours = format!("Client Version: v{}\n", env!("CARGO_PKG_VERSION"));

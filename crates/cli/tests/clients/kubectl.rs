@@ -16,13 +16,13 @@ pub(crate) mod reading;
 use crate::cli::timeout::eventually;
 
 /// A sandbox and a kubectl that talks to it.
-pub(crate) struct Stage {
+pub(crate) struct KubectlHarness {
     sandbox: Child,
     kubectl: PathBuf,
     folder: PathBuf,
 }
 
-impl Stage {
+impl KubectlHarness {
     /// `None` after a message, if there is no kubectl.
     fn set(test: &str, flags: &[&str]) -> Option<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -40,9 +40,9 @@ impl Stage {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let stage = Self { sandbox, kubectl, folder };
-        eventually("the sandbox answers", || stage.run(&["get", "--raw", "/readyz"]).0.then_some(()));
-        Some(stage)
+        let harness = Self { sandbox, kubectl, folder };
+        eventually("the sandbox answers", || harness.run(&["get", "--raw", "/readyz"]).0.then_some(()));
+        Some(harness)
     }
 
     fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
@@ -111,7 +111,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for KubectlHarness {
     fn drop(&mut self) {
         let _ = self.sandbox.kill();
         let _ = self.sandbox.wait();

@@ -5,8 +5,8 @@
 mod board {
     pub(crate) mod client;
     pub(crate) mod page_server;
-    pub(crate) mod scene;
     pub(crate) mod scripts;
+    pub(crate) mod states;
     pub(crate) mod viewers;
 }
 #[allow(dead_code, reason = "each test program uses some of it")]

@@ -3,7 +3,7 @@
 //!
 //! - See `official_clients/` for the work, `kubectl.rs` for kubectl.
 
-mod day;
+mod kube_rs;
 
 use crate::cli::running::{Running, request, text};
 use crate::cli::timeout::eventually;
@@ -38,7 +38,7 @@ fn works(mut client: Command, script: &str) {
 #[tokio::test(flavor = "current_thread")]
 async fn kube_rs_works() {
     let (_sandbox, kubeconfig) = tokio::task::spawn_blocking(sandbox).await.unwrap();
-    timeout(Duration::from_secs(120), day::work(&kubeconfig)).await.expect("kube-rs waits");
+    timeout(Duration::from_secs(120), kube_rs::work(&kubeconfig)).await.expect("kube-rs waits");
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //!
 //! - The results are equal, order included, except for what `admission/differences.rs` lists.
 
+use crate::admission::api_servers::{ApiServers, ClusterLists, Outcome, Pair, Side};
 use crate::admission::differences::{DIFFERENCES, Difference, sorted};
 use crate::admission::pods::{Case, LISTS, cases};
 use crate::admission::register::tolerations;
-use crate::admission::worlds::{Outcome, Pair, Side, World, Worlds};
 use crate::turn;
 use futures::StreamExt as _;
 use futures::stream;
@@ -28,16 +28,16 @@ fn the_webhook_does_what_the_plugins_do() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let all = async {
-            let mut worlds = Worlds::start(&tools).await;
+            let mut api_servers = ApiServers::start(&tools).await;
             let cases = cases(PODS);
             let old = &cases[..OLD_PODS];
-            worlds.stand_there(old).await;
-            worlds.switch_on().await;
+            api_servers.stand_there(old).await;
+            api_servers.switch_on().await;
             let mut table = Table::default();
-            table.reported("pods that stood there before", touched(&worlds, old).await);
-            table.reported("pods", made(&worlds, &cases).await);
+            table.reported("pods that stood there before", touched(&api_servers, old).await);
+            table.reported("pods", made(&api_servers, &cases).await);
             table.settle();
-            policies_hold_alongside_the_plugins(&worlds, &cases).await;
+            policies_hold_alongside_the_plugins(&api_servers, &cases).await;
         };
         tokio::time::timeout(STARTUP_TIMEOUT, all).await.expect("done in time");
     });
@@ -55,11 +55,11 @@ async fn each<'c, F: Future<Output = Reported<'c>>>(work: impl Iterator<Item = F
     stream::iter(work).buffer_unordered(AT_ONCE).collect().await
 }
 
-async fn made<'c>(worlds: &Worlds, cases: &'c [Case]) -> Vec<Reported<'c>> {
+async fn made<'c>(api_servers: &ApiServers, cases: &'c [Case]) -> Vec<Reported<'c>> {
     let one = |(at, case): (usize, &'c Case)| async move {
         let mut steps = BTreeMap::new();
         for side in Side::ALL {
-            steps.insert(side, worlds.made(World::of(at), side, case).await);
+            steps.insert(side, api_servers.made(ClusterLists::of(at), side, case).await);
         }
         Reported { case, steps, old: false }
     };
@@ -67,15 +67,15 @@ async fn made<'c>(worlds: &Worlds, cases: &'c [Case]) -> Vec<Reported<'c>> {
 }
 
 /// A new label is enough for a pod to be judged again (AD-4).
-async fn touched<'c>(worlds: &Worlds, cases: &'c [Case]) -> Vec<Reported<'c>> {
+async fn touched<'c>(api_servers: &ApiServers, cases: &'c [Case]) -> Vec<Reported<'c>> {
     let one = |(at, case): (usize, &'c Case)| async move {
         let mut steps = BTreeMap::new();
         for side in Side::ALL {
-            steps.insert(side, vec![worlds.touched(World::of(at), side, case).await]);
+            steps.insert(side, vec![api_servers.touched(ClusterLists::of(at), side, case).await]);
         }
         Reported { case, steps, old: true }
     };
-    let there = |(_, case): &(usize, &Case)| worlds.stands_there(case);
+    let there = |(_, case): &(usize, &Case)| api_servers.stands_there(case);
     each(cases.iter().enumerate().filter(there).map(one)).await
 }
 
@@ -155,11 +155,11 @@ impl Table {
 }
 
 /// A policy's seconds win whether or not the plugin has set its own before.
-async fn policies_hold_alongside_the_plugins(worlds: &Worlds, cases: &[Case]) {
+async fn policies_hold_alongside_the_plugins(api_servers: &ApiServers, cases: &[Case]) {
     let name = |list: &usize| LISTS[*list].0;
     let mut compared = 0;
     for case in cases.iter().filter(|case| name(&case.lists) == "none").take(40) {
-        let [ours, both] = worlds.by_policy(case).await;
+        let [ours, both] = api_servers.by_policy(case).await;
         let (Outcome::Pod(list), Outcome::Pod(other)) = (&ours, &both) else {
             assert!(matches!(ours, Outcome::Rejected { .. }) && ours == both, "{case:?}\n{ours}\n{both}");
             continue;

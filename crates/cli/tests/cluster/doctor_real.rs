@@ -42,12 +42,12 @@ fn to_write(check: &Value) -> String {
     steps.iter().find_map(|step| step.as_str()?.strip_prefix("write: ")).unwrap().to_owned()
 }
 
-struct Stage<'c> {
+struct DoctorHarness<'c> {
     cluster: &'c Cluster,
     admin: TestApi,
 }
 
-impl<'c> Stage<'c> {
+impl<'c> DoctorHarness<'c> {
     async fn set(cluster: &'c Cluster) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();
         create_node(&admin, "cp1", &[]).await.unwrap();
@@ -125,11 +125,11 @@ async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wr
     };
     let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await.unwrap();
-    let stage = Stage::set(&cluster).await;
-    let kubeconfig = stage.kubeconfig();
+    let harness = DoctorHarness::set(&cluster).await;
+    let kubeconfig = harness.kubeconfig();
 
     // kubeadm's own value.
-    let original = stage.manager(KUBEADM).await;
+    let original = harness.manager(KUBEADM).await;
     let (code, checks) = doctor(&kubeconfig, &["--pre"]);
     assert_eq!(checks["distribution"]["message"].as_str().unwrap().split(',').next(), Some("kubeadm"));
     assert_eq!(verdicts(&checks, &FLAGS), ["ok", "warning", "ok", "ok"]);
@@ -143,7 +143,7 @@ async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wr
     drop(original);
 
     // The value that an older page recommended: it replaces the distribution's value.
-    let old_line = stage.manager("*,-taint-eviction-controller").await;
+    let old_line = harness.manager("*,-taint-eviction-controller").await;
     let (code, checks) = doctor(&kubeconfig, &["--pre"]);
     assert_eq!(
         (code, verdicts(&checks, &FLAGS)),
@@ -151,14 +151,14 @@ async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wr
     );
     let signer = &checks["bootstrap-signer"];
     assert!(signer["message"].as_str().unwrap().starts_with("bootstrap signer is off"), "{signer}");
-    assert!(!stage.token_is_signed("aaaaaa", Duration::from_secs(3)).await, "nothing signs");
+    assert!(!harness.token_is_signed("aaaaaa", Duration::from_secs(3)).await, "nothing signs");
     let repaired = to_write(signer);
     drop(old_line);
 
     // Each recommended value keeps the signer and disables evictions.
     for (number, value) in [repaired, write].iter().enumerate() {
-        let manager = stage.manager(value).await;
-        assert!(stage.token_is_signed(&format!("bbbbb{number}"), STARTUP_TIMEOUT).await, "{value}");
+        let manager = harness.manager(value).await;
+        assert!(harness.token_is_signed(&format!("bbbbb{number}"), STARTUP_TIMEOUT).await, "{value}");
         wait::until("kube-controller-manager's taint eviction to be off", STARTUP_TIMEOUT, async || {
             let off = "controller is disabled\" controller=\"taint-eviction-controller\"";
             Ok(manager.output().contains(off).then_some(()))
@@ -172,14 +172,14 @@ async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wr
         assert_eq!(one["status"], "failed", "nothing evicts now: {one}");
     }
 
-    let taintward = install(&stage).await;
+    let taintward = install(&harness).await;
     let (code, checks) = doctor(&kubeconfig, &[]);
     let ours = ["installation", "permissions", "leader", "one-evictor", "priority-and-fairness"];
     assert_eq!(verdicts(&checks, &ours), ["ok"; 5], "{checks:#?}");
     assert_eq!(code, 0, "{checks:#?}");
 
     // kube-controller-manager's taint eviction is back.
-    let _original = stage.manager(KUBEADM).await;
+    let _original = harness.manager(KUBEADM).await;
     let (code, checks) = doctor(&kubeconfig, &[]);
     assert_eq!(
         (code, verdicts(&checks, &["one-evictor", "taint-eviction-off"])),
@@ -189,8 +189,8 @@ async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wr
 }
 
 /// Installs Taintward, with a process of this test in place of its pods, which no kubelet runs here.
-async fn install(stage: &Stage<'_>) -> Running {
-    let kubeconfig = stage.kubeconfig();
+async fn install(harness: &DoctorHarness<'_>) -> Running {
+    let kubeconfig = harness.kubeconfig();
     let mut apply = Command::new(env!("CARGO_BIN_EXE_taintward"));
     apply
         .args(["install", "--image", "registry.invalid/taintward:test", "--apply", "--kubeconfig"])
@@ -199,7 +199,7 @@ async fn install(stage: &Stage<'_>) -> Running {
     assert!(done.status.success(), "{}", text(&done.stderr));
     let ready = json!({"status": {"replicas": 2, "readyReplicas": 2}});
     let deployment = "/apis/apps/v1/namespaces/taintward-system/deployments/taintward/status";
-    stage.admin.patch(deployment, PatchType::Merge, &ready.to_string()).await.unwrap();
+    harness.admin.patch(deployment, PatchType::Merge, &ready.to_string()).await.unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command.args([
         "run",
@@ -213,7 +213,7 @@ async fn install(stage: &Stage<'_>) -> Running {
     });
     let lease = "/apis/coordination.k8s.io/v1/namespaces/taintward-system/leases/taintward";
     wait::until("Taintward to lead", STARTUP_TIMEOUT, async || {
-        let found = stage.admin.find(lease).await?;
+        let found = harness.admin.find(lease).await?;
         Ok(found
             .filter(|lease| !lease["spec"]["holderIdentity"].as_str().unwrap_or_default().is_empty())
             .map(drop))

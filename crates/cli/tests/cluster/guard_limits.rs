@@ -4,13 +4,13 @@
 
 pub(crate) mod definitions;
 pub(crate) mod full;
+pub(crate) mod harness;
 pub(crate) mod kubelets;
 pub(crate) mod price;
-pub(crate) mod scene;
 
 use crate::pool_attacks::installation::Installation;
 use crate::turn;
-use scene::Scene;
+use harness::GuardLimitsHarness;
 use std::time::Duration;
 use taintward_envtest::{Audit, Cluster, ClusterConfig};
 
@@ -30,14 +30,14 @@ fn pools_are_kept_whatever_happens_to_the_guard() {
 
 async fn all(cluster: &mut Cluster) {
     let server = cluster.server(0).pid();
-    let scene = Scene::lay(cluster).await;
+    let harness = GuardLimitsHarness::lay(cluster).await;
     let installed = Installation::apply(cluster, "").await;
     let mut controller = installed.controller().await;
-    price::many_tolerations_cost_little(&scene, server).await;
-    full::the_largest_pools_are_left_out(&scene, &installed).await;
-    full::a_guard_that_cannot_be_written_is_not_relied_on(&scene).await;
-    kubelets::a_kubelet_writes_no_record_of_its_pods(&scene).await;
-    kubelets::a_node_leaves_its_pool_whatever_its_kubelet_writes(&scene).await;
-    definitions::definitions_stay_while_pools_rely_on_them(&scene, cluster).await;
+    price::many_tolerations_cost_little(&harness, server).await;
+    full::the_largest_pools_are_left_out(&harness, &installed).await;
+    full::a_guard_that_cannot_be_written_is_not_relied_on(&harness).await;
+    kubelets::a_kubelet_writes_no_record_of_its_pods(&harness).await;
+    kubelets::a_node_leaves_its_pool_whatever_its_kubelet_writes(&harness).await;
+    definitions::definitions_stay_while_pools_rely_on_them(&harness, cluster).await;
     controller.stop();
 }

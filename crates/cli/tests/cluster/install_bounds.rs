@@ -8,7 +8,7 @@ use crate::install::attempts::{
     beyond_roles, beyond_seconds, of_controller, of_webhook, write_of_backfill, write_of_guard,
     write_of_holds, writes_of_controller, writes_of_pools, writes_of_webhook,
 };
-use crate::install::scene::{CONTROLLER, Scene, WEBHOOK};
+use crate::install::harness::{CONTROLLER, InstallHarness, WEBHOOK};
 use crate::turn;
 
 #[test]
@@ -18,20 +18,20 @@ fn accounts_change_what_their_parts_write_and_nothing_else() {
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let scene = Scene::set(&tools).await;
-        let (controller, webhook) = (scene.account(CONTROLLER).await, scene.account(WEBHOOK).await);
+        let harness = InstallHarness::set(&tools).await;
+        let (controller, webhook) = (harness.account(CONTROLLER).await, harness.account(WEBHOOK).await);
         let (stolen, snatched) = (of_controller(), of_webhook());
-        scene.until_it_holds(&controller, &stolen[0]).await;
-        scene.until_it_holds(&webhook, &snatched[0]).await;
-        scene.rejected(&controller, &stolen).await;
-        scene.rejected(&webhook, &snatched).await;
-        scene.taken(&controller, &writes_of_controller()).await;
-        scene.taken(&controller, &writes_of_pools()).await;
-        scene.taken(&webhook, &writes_of_webhook()).await;
-        scene.others_are_not_hindered(stolen.iter().chain(&snatched)).await;
-        scene.whatever_roles_grant(&controller, &webhook, &beyond_roles()).await;
-        scene.without_policies_it_would_pass(&controller, &stolen).await;
-        scene.without_policies_it_would_pass(&webhook, &snatched).await;
+        harness.until_it_holds(&controller, &stolen[0]).await;
+        harness.until_it_holds(&webhook, &snatched[0]).await;
+        harness.rejected(&controller, &stolen).await;
+        harness.rejected(&webhook, &snatched).await;
+        harness.taken(&controller, &writes_of_controller()).await;
+        harness.taken(&controller, &writes_of_pools()).await;
+        harness.taken(&webhook, &writes_of_webhook()).await;
+        harness.others_are_not_hindered(stolen.iter().chain(&snatched)).await;
+        harness.whatever_roles_grant(&controller, &webhook, &beyond_roles()).await;
+        harness.without_policies_it_would_pass(&controller, &stolen).await;
+        harness.without_policies_it_would_pass(&webhook, &snatched).await;
     });
 }
 
@@ -41,9 +41,9 @@ fn bounds_are_as_narrow_as_what_runs() {
     let Some(tools) = turn::for_test("bounds_are_as_narrow_as_what_runs") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let scene = Scene::set(&tools).await;
-        scene.everything_is_granted().await;
-        let controller = scene.account(CONTROLLER).await;
+        let harness = InstallHarness::set(&tools).await;
+        harness.everything_is_granted().await;
+        let controller = harness.account(CONTROLLER).await;
         let mut writes = writes_of_controller();
         writes.extend([write_of_holds(), write_of_backfill(), write_of_guard()]);
         for (flags, runs) in [
@@ -57,12 +57,12 @@ fn bounds_are_as_narrow_as_what_runs() {
             (&["--controllers=toleration-guard-controller"], &["evicts", "backfill: seconds", "guard"]),
             (&["--controllers=*,node-lifecycle-controller", "--mode=observe"], &[]),
         ] {
-            scene.apply(flags);
+            harness.apply(flags);
             let (may, not): (Vec<_>, Vec<_>) =
                 writes.iter().cloned().partition(|one| runs.iter().any(|part| one.what.starts_with(part)));
             assert_eq!(may.is_empty(), runs.is_empty(), "{flags:?}");
             for (one, passes) in may.iter().map(|one| (one, true)).chain(not.iter().map(|one| (one, false))) {
-                scene.until(&controller, one, passes).await;
+                harness.until(&controller, one, passes).await;
             }
             if runs.iter().any(|part| part.starts_with("backfill")) {
                 let mut beyond = beyond_seconds();
@@ -70,7 +70,7 @@ fn bounds_are_as_narrow_as_what_runs() {
                 beyond.retain(|one| {
                     runs.contains(&"guard") || !one.message.starts_with("only the annotations")
                 });
-                scene.rejected(&controller, &beyond).await;
+                harness.rejected(&controller, &beyond).await;
             }
         }
     });

@@ -6,6 +6,7 @@
 #[path = "../admission"]
 mod admission {
     pub(crate) mod account;
+    pub(crate) mod api_servers;
     pub(crate) mod client;
     pub(crate) mod differences;
     pub(crate) mod hook;
@@ -13,7 +14,6 @@ mod admission {
     pub(crate) mod pods;
     pub(crate) mod register;
     pub(crate) mod review_server;
-    pub(crate) mod worlds;
 }
 #[allow(dead_code, reason = "each test program uses some of it")]
 #[path = "../cli"]
@@ -29,8 +29,8 @@ mod install {
     pub(crate) mod attempts;
     pub(crate) mod cluster;
     pub(crate) mod document;
+    pub(crate) mod harness;
     pub(crate) mod objects;
-    pub(crate) mod scene;
 }
 #[allow(dead_code, reason = "each test program uses some of it")]
 #[path = "../parts"]
@@ -45,7 +45,7 @@ mod pools {
     pub(crate) mod ends;
     pub(crate) mod evicting;
     pub(crate) mod failures;
-    pub(crate) mod plot;
+    pub(crate) mod harness;
     pub(crate) mod usual;
 }
 #[allow(dead_code, reason = "each test program uses some of it")]

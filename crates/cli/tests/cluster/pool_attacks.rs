@@ -4,15 +4,15 @@
 //!   legitimate requests must pass.
 
 pub(crate) mod attempts;
+pub(crate) mod harness;
 pub(crate) mod installation;
 pub(crate) mod later;
-pub(crate) mod scene;
 pub(crate) mod table;
 
 use crate::turn;
 use attempts::{attacks, legitimate};
+use harness::AttackHarness;
 use installation::Installation;
-use scene::Scene;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 use table::Table;
@@ -45,13 +45,13 @@ fn no_attack_succeeds_whatever_the_state_of_the_webhook() {
 }
 
 async fn all(cluster: &Cluster) {
-    let scene = Scene::lay(cluster).await;
-    scene.older_pods(&MODES).await;
+    let harness = AttackHarness::lay(cluster).await;
+    harness.older_pods(&MODES).await;
     let installed = Installation::apply(cluster, "").await;
     let _controller = installed.controller().await;
     let mut webhook = installed.webhook().await;
-    scene.pools().await;
-    scene.pods_are_given_what_is_theirs().await;
+    harness.pools().await;
+    harness.pods_are_given_what_is_theirs().await;
     let mut table = Table::default();
     for mode in MODES {
         let responses = matches!(mode, "up" | "crowded");
@@ -65,10 +65,10 @@ async fn all(cluster: &Cluster) {
             _ => {}
         }
         let began = Instant::now();
-        for (what, by) in scene.tried(attacks(mode)).await {
+        for (what, by) in harness.tried(attacks(mode)).await {
             table.stopped(what, by);
         }
-        scene.done(legitimate(mode)).await;
+        harness.done(legitimate(mode)).await;
         drop(crowd);
         let missed = installed.times_missed().await - missed;
         println!("{mode}: {:.1} s, {missed} questions without an answer", began.elapsed().as_secs_f64());
@@ -79,8 +79,8 @@ async fn all(cluster: &Cluster) {
         }
     }
     println!("{}", table.with(&MODES));
-    later::a_pool_may_let_daemon_sets_in(&scene).await;
-    later::a_node_that_joins_later_is_known(&scene).await;
+    later::a_pool_may_let_daemon_sets_in(&harness).await;
+    later::a_node_that_joins_later_is_known(&harness).await;
 }
 
 /// Connections that send nothing, or the beginning of a handshake.

@@ -1,21 +1,21 @@
 //! Compares the installed admission policies with the core's rule for pools, on over a thousand requests.
 
 pub(crate) mod cases;
+pub(crate) mod harness;
 pub(crate) mod pools;
 pub(crate) mod reader;
-pub(crate) mod world;
 
 use crate::turn;
 use cases::{Change, Creation, OldPod, changes, creations, old_pods};
 use futures::StreamExt as _;
 use futures::stream;
+use harness::{GuardHarness, Policy, Response};
 use pools::deniers;
 use reader::{change, creation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use taintward_core::admission::pool::{PoolEntry, PoolExemptions, PoolViolation, violation};
 use taintward_core::admission::request::{NodePoolMembership, PodRequest};
-use world::{Policy, Response, World};
 
 /// The number of generated pods.
 const CREATIONS: usize = 900;
@@ -35,14 +35,14 @@ fn the_policies_say_what_the_core_says() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let all = async {
-            let world = World::start(&tools).await;
-            let uids = world.uids();
-            let old = world.stand_there(old_pods(OLD_PODS, &uids)).await;
-            world.switch_on().await;
+            let harness = GuardHarness::start(&tools).await;
+            let uids = harness.uids();
+            let old = harness.stand_there(old_pods(OLD_PODS, &uids)).await;
+            harness.switch_on().await;
             for policy in [Policy::Guard, Policy::New] {
-                world.hand_over(policy).await;
+                harness.hand_over(policy).await;
                 println!("{policy:?}");
-                compare(&world, &old, &uids).await;
+                compare(&harness, &old, &uids).await;
             }
         };
         tokio::time::timeout(STARTUP_TIMEOUT, all).await.expect("done in time");
@@ -50,18 +50,19 @@ fn the_policies_say_what_the_core_says() {
 }
 
 /// Sends every request, and compares the result of the policy that judges it at the moment.
-async fn compare(world: &World, old: &[OldPod], uids: &[String]) {
+async fn compare(harness: &GuardHarness, old: &[OldPod], uids: &[String]) {
     let mut tally = Tally::default();
-    let one = |case: Creation| async move { (world.created(&case).await, creation(&case), case.to_string()) };
+    let one =
+        |case: Creation| async move { (harness.created(&case).await, creation(&case), case.to_string()) };
     // A server that does not support `Gt` and `Lt` judges no pod with them.
-    let count = if world.comparison_operators() { CREATIONS } else { 2 * CREATIONS };
+    let count = if harness.comparison_operators() { CREATIONS } else { 2 * CREATIONS };
     let reported: Vec<_> =
         stream::iter(creations(count, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
-    tally.take("creation", world, reported);
-    let one = |case: Change| async move { (world.changed(&case).await, change(&case), case.to_string()) };
+    tally.take("creation", harness, reported);
+    let one = |case: Change| async move { (harness.changed(&case).await, change(&case), case.to_string()) };
     let reported: Vec<_> =
         stream::iter(changes(old, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
-    tally.take("change", world, reported);
+    tally.take("change", harness, reported);
     tally.settle();
 }
 
@@ -78,15 +79,15 @@ struct Tally {
 }
 
 impl Tally {
-    fn take(&mut self, step: &str, world: &World, reported: Vec<(Response, PodRequest, String)>) {
+    fn take(&mut self, step: &str, harness: &GuardHarness, reported: Vec<(Response, PodRequest, String)>) {
         for (response, request, text) in reported {
-            let found = judged(world, &request);
+            let found = judged(harness, &request);
             match (&response, found.is_empty()) {
                 (Response::Invalid(_), _) => self.invalid += 1,
                 (Response::LetIn, true) => self.let_in += 1,
-                (Response::Rejected(message), false) if names_one(message, world, &found) => {
+                (Response::Rejected(message), false) if names_one(message, harness, &found) => {
                     self.rejected += 1;
-                    *self.reasons.entry(reason(world, &found[0], step)).or_default() += 1;
+                    *self.reasons.entry(reason(harness, &found[0], step)).or_default() += 1;
                 }
                 _ => self
                     .odd
@@ -122,12 +123,12 @@ impl Tally {
 }
 
 /// The core's violations.
-fn judged(world: &World, request: &PodRequest) -> Vec<PoolViolation> {
-    let namespace = world.labels(&request.pod.identity.namespace);
+fn judged(harness: &GuardHarness, request: &PodRequest) -> Vec<PoolViolation> {
+    let namespace = harness.labels(&request.pod.identity.namespace);
     if PoolExemptions::default().of(request.who(None)).is_some() {
         return Vec::new();
     }
-    let pools = world.pools();
+    let pools = harness.pools();
     let owner = |node: &str| pools.iter().find(|pool| pool.members.names.iter().any(|own| **own == *node));
     let node = match request.destination() {
         Some(node) => match owner(node) {
@@ -143,17 +144,17 @@ fn judged(world: &World, request: &PodRequest) -> Vec<PoolViolation> {
 }
 
 /// The first policy that rejects gives the reason, and the order is arbitrary.
-fn names_one(message: &str, world: &World, found: &[PoolViolation]) -> bool {
+fn names_one(message: &str, harness: &GuardHarness, found: &[PoolViolation]) -> bool {
     found.iter().any(|one| match one.entry {
         PoolEntry::UnknownNode => message.contains("is unknown"),
         PoolEntry::Claim => {
-            message.contains(&format!("a user of pool {} created", world.pools()[one.pool].name))
+            message.contains(&format!("a user of pool {} created", harness.pools()[one.pool].name))
         }
-        _ => message.contains(&format!("pool {} ", world.pools()[one.pool].name)),
+        _ => message.contains(&format!("pool {} ", harness.pools()[one.pool].name)),
     })
 }
 
-fn reason(world: &World, one: &PoolViolation, step: &str) -> String {
+fn reason(harness: &GuardHarness, one: &PoolViolation, step: &str) -> String {
     let way = match one.entry {
         PoolEntry::None => "None",
         PoolEntry::Tolerations(_) => "Tolerations",
@@ -161,5 +162,5 @@ fn reason(world: &World, one: &PoolViolation, step: &str) -> String {
         PoolEntry::UnknownNode => "UnknownNode",
         PoolEntry::Claim => "Claim",
     };
-    format!("for {} by {step} {way}", world.pools()[one.pool].name)
+    format!("for {} by {step} {way}", harness.pools()[one.pool].name)
 }

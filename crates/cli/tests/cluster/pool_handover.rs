@@ -27,7 +27,7 @@ const WHOLE: Duration = Duration::from_secs(400);
 /// This many pools, users per pool, and tolerations of a pod must be judged.
 const MANY: usize = 100;
 
-struct Scene {
+struct HandoverHarness {
     admin: TestApi,
     /// A user of no pool.
     outsider: TestApi,
@@ -39,7 +39,7 @@ fn pool(name: &str, taint: Value) -> Value {
         "spec": {"taint": taint, "nodes": {"names": ["gpu"]}, "users": {"users": users, "groups": ["ops"]}}})
 }
 
-impl Scene {
+impl HandoverHarness {
     /// The rejection of a pod with these tolerations; `None` if it is admitted.
     async fn rejection(&self, tolerations: &Value) -> Option<String> {
         let reported = self
@@ -79,7 +79,7 @@ impl Scene {
     async fn kept_during(
         &self,
         tolerations: &Value,
-        scene: impl Future<Output = ()>,
+        harness: impl Future<Output = ()>,
     ) -> BTreeMap<&str, usize> {
         let (rejected, over) = (RefCell::new(BTreeMap::new()), Cell::new(false));
         let probe = async {
@@ -91,7 +91,7 @@ impl Scene {
             }
         };
         futures::join!(probe, async {
-            scene.await;
+            harness.await;
             over.set(true);
         });
         rejected.into_inner()
@@ -112,114 +112,114 @@ fn a_pool_is_kept_at_every_moment() {
 async fn all(cluster: &Cluster) {
     let admin = cluster.api(Account::Admin).await.unwrap();
     let outsider = cluster.kubeconfig_as("bob", &["system:masters"]).unwrap();
-    let scene = Scene { admin, outsider: TestApi::from_kubeconfig(&outsider).await.unwrap() };
+    let harness = HandoverHarness { admin, outsider: TestApi::from_kubeconfig(&outsider).await.unwrap() };
     for node in ["gpu", "open"] {
-        create_node(&scene.admin, node, &[]).await.unwrap();
+        create_node(&harness.admin, node, &[]).await.unwrap();
     }
     let installed = Installation::apply(cluster, "").await;
     let first = json!([{"key": "example.com/first", "operator": "Exists"}]);
-    assert_eq!(scene.rejection(&first).await, None, "there is no pool yet");
+    assert_eq!(harness.rejection(&first).await, None, "there is no pool yet");
     // No process of Taintward has run yet.
-    scene.admin.create(POOLS, &pool("first", json!({"key": "example.com/first"}))).await.unwrap();
-    scene.until_rejected_by(BY_POOL, &first).await;
+    harness.admin.create(POOLS, &pool("first", json!({"key": "example.com/first"}))).await.unwrap();
+    harness.until_rejected_by(BY_POOL, &first).await;
     let taken_over = async {
         let mut controller = installed.controller().await;
-        scene.until_labelled(1).await;
-        scene.until_rejected_by(BY_GUARD, &first).await;
+        harness.until_labelled(1).await;
+        harness.until_rejected_by(BY_GUARD, &first).await;
         controller.stop();
     };
-    let rejected = scene.kept_during(&first, taken_over).await;
+    let rejected = harness.kept_during(&first, taken_over).await;
     println!("while the guard takes it over: {rejected:?}");
     assert!(rejected[BY_POOL] > 0 && rejected[BY_GUARD] > 0);
-    let rejected = scene.kept_during(&first, only_the_controller_can_change_the_guard(&scene)).await;
+    let rejected = harness.kept_during(&first, only_the_controller_can_change_the_guard(&harness)).await;
     assert!(!rejected.contains_key(BY_POOL), "without a controller the guard continues: {rejected:?}");
-    a_lost_guard_is_made_good(&scene, &installed, &first).await;
-    many_pools_are_judged(&scene, &installed).await;
+    a_lost_guard_is_made_good(&harness, &installed, &first).await;
+    many_pools_are_judged(&harness, &installed).await;
 }
 
-async fn only_the_controller_can_change_the_guard(scene: &Scene) {
+async fn only_the_controller_can_change_the_guard(harness: &HandoverHarness) {
     let path = format!("{POOLS}/first");
     let label = |value: Value| json!({"metadata": {"labels": {LABEL: value}}}).to_string();
     let mut labelled = pool("second", json!({"key": "example.com/second"}));
     labelled["metadata"]["labels"] = json!({LABEL: "true"});
-    scene.admin.create(POOLS, &pool("third", json!({"key": "example.com/third"}))).await.unwrap();
+    harness.admin.create(POOLS, &pool("third", json!({"key": "example.com/third"}))).await.unwrap();
     for (what, reported) in [
-        ("the guard's end", scene.admin.delete(GUARD, &json!({})).await),
-        ("an empty guard", scene.admin.patch(GUARD, PatchType::Merge, r#"{"spec": {"pools": []}}"#).await),
-        ("a guard without a spec", scene.admin.patch(GUARD, PatchType::Merge, r#"{"spec": null}"#).await),
-        ("a new pool with the label", scene.admin.create(POOLS, &labelled).await),
+        ("the guard's end", harness.admin.delete(GUARD, &json!({})).await),
+        ("an empty guard", harness.admin.patch(GUARD, PatchType::Merge, r#"{"spec": {"pools": []}}"#).await),
+        ("a guard without a spec", harness.admin.patch(GUARD, PatchType::Merge, r#"{"spec": null}"#).await),
+        ("a new pool with the label", harness.admin.create(POOLS, &labelled).await),
         (
             "the label on another pool",
-            scene.admin.patch(&format!("{POOLS}/third"), PatchType::Merge, &label(json!("true"))).await,
+            harness.admin.patch(&format!("{POOLS}/third"), PatchType::Merge, &label(json!("true"))).await,
         ),
     ] {
         let error = reported.expect_err(what).to_string();
         assert!(error.contains("only Taintward's controller"), "{what}: {error}");
     }
     let other = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
-    scene.admin.patch(GUARD, PatchType::Merge, &other).await.unwrap();
-    scene.admin.patch(&path, PatchType::Merge, &other).await.unwrap();
-    scene.admin.delete(&format!("{POOLS}/third"), &json!({})).await.unwrap();
+    harness.admin.patch(GUARD, PatchType::Merge, &other).await.unwrap();
+    harness.admin.patch(&path, PatchType::Merge, &other).await.unwrap();
+    harness.admin.delete(&format!("{POOLS}/third"), &json!({})).await.unwrap();
 }
 
 /// Without the policy that forbids it, an administrator can delete the guard.
-async fn a_lost_guard_is_made_good(scene: &Scene, installed: &Installation<'_>, first: &Value) {
+async fn a_lost_guard_is_made_good(harness: &HandoverHarness, installed: &Installation<'_>, first: &Value) {
     let binding = format!("{POLICIES}/taintward-pool-guard");
-    let forbids = scene.admin.get(&binding).await.unwrap();
-    scene.admin.delete(&binding, &json!({})).await.unwrap();
+    let forbids = harness.admin.get(&binding).await.unwrap();
+    harness.admin.delete(&binding, &json!({})).await.unwrap();
     let empty = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "PoolGuard", "metadata": {"name": "taintward"}});
     wait::until("the guard to be deleted", STARTUP_TIMEOUT, async || {
-        Ok(scene.admin.delete(GUARD, &json!({})).await.ok())
+        Ok(harness.admin.delete(GUARD, &json!({})).await.ok())
     })
     .await
     .unwrap();
     let mut controller = installed.controller().await;
-    scene.until_labelled(0).await;
-    scene.until_rejected_by(BY_POOL, first).await;
+    harness.until_labelled(0).await;
+    harness.until_rejected_by(BY_POOL, first).await;
     controller.stop();
     let refilled = async {
-        scene.admin.create(GUARDS, &empty).await.unwrap();
+        harness.admin.create(GUARDS, &empty).await.unwrap();
         let mut controller = installed.controller().await;
-        scene.until_labelled(1).await;
-        scene.until_rejected_by(BY_GUARD, first).await;
+        harness.until_labelled(1).await;
+        harness.until_rejected_by(BY_GUARD, first).await;
         controller.stop();
     };
-    scene.kept_during(first, refilled).await;
+    harness.kept_during(first, refilled).await;
     let binding = json!({"apiVersion": forbids["apiVersion"], "kind": forbids["kind"],
         "metadata": {"name": forbids["metadata"]["name"]}, "spec": forbids["spec"]});
-    scene.admin.create(POLICIES, &binding).await.unwrap();
+    harness.admin.create(POLICIES, &binding).await.unwrap();
 }
 
 /// The cost of a CEL expression is limited; at this size the limit is not reached.
-async fn many_pools_are_judged(scene: &Scene, installed: &Installation<'_>) {
+async fn many_pools_are_judged(harness: &HandoverHarness, installed: &Installation<'_>) {
     for at in 0..MANY {
         let taint = json!({"key": "example.com/many", "value": format!("value-{at}"), "effects": ["NoSchedule", "NoExecute"]});
-        scene.admin.create(POOLS, &pool(&format!("many-{at}"), taint)).await.unwrap();
+        harness.admin.create(POOLS, &pool(&format!("many-{at}"), taint)).await.unwrap();
     }
     let mut controller = installed.controller().await;
-    scene.until_labelled(MANY + 1).await;
+    harness.until_labelled(MANY + 1).await;
     let tolerates = |value: String| json!({"key": "example.com/many", "operator": "Equal", "value": value});
     let mut tolerations: Vec<Value> = (0..MANY).map(|at| tolerates(format!("other-{at}"))).collect();
     let mut all = json!(tolerations);
     wait::until("only the guard to judge", STARTUP_TIMEOUT, async || {
         let last = json!([tolerates(format!("value-{}", MANY - 1))]);
-        let rejection = scene.rejection(&last).await;
+        let rejection = harness.rejection(&last).await;
         Ok(rejection.filter(|why| why.contains(&format!("'{BY_GUARD}'"))))
     })
     .await
     .unwrap();
-    assert_eq!(scene.rejection(&all).await, None);
-    scene.outsider.create(PODS, &pod("standing").with("spec.tolerations", all)).await.unwrap();
+    assert_eq!(harness.rejection(&all).await, None);
+    harness.outsider.create(PODS, &pod("standing").with("spec.tolerations", all)).await.unwrap();
     tolerations[MANY - 1] = tolerates("value-57".into());
     all = json!(tolerations);
-    let rejection = scene.rejection(&all).await.expect("one is for pool many-57");
+    let rejection = harness.rejection(&all).await.expect("one is for pool many-57");
     assert!(rejection.contains("pool many-57 are not"), "{rejection}");
     let added = json!([{"op": "add", "path": "/spec/tolerations/-", "value": tolerates("value-58".into())}]);
     let path = format!("{PODS}/standing?dryRun=All");
-    let reported = scene.outsider.patch(&path, PatchType::Json, &added.to_string()).await;
+    let reported = harness.outsider.patch(&path, PatchType::Json, &added.to_string()).await;
     let rejection = reported.expect_err("it is for pool many-58").to_string();
     assert!(rejection.contains("pool many-58 are not"), "{rejection}");
     let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
-    scene.outsider.patch(&path, PatchType::Merge, &label).await.unwrap();
+    harness.outsider.patch(&path, PatchType::Merge, &label).await.unwrap();
     controller.stop();
 }

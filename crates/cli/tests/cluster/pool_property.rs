@@ -7,11 +7,11 @@
 pub(crate) mod actions;
 pub(crate) mod choices;
 pub(crate) mod false_webhook;
+pub(crate) mod harness;
 pub(crate) mod history;
 pub(crate) mod plan;
+pub(crate) mod pool_users;
 pub(crate) mod rules;
-pub(crate) mod whose;
-pub(crate) mod world;
 
 use crate::pool_attacks::installation::Installation;
 use crate::turn;
@@ -19,8 +19,10 @@ use actions::{Action, Generator};
 use choices::Choices;
 use false_webhook::FalseWebhook;
 use futures::future::join_all;
+use harness::{Outcome, PropertyHarness};
 use history::{History, place_of};
 use plan::Plan;
+use pool_users::Why;
 use rules::fits;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,8 +31,6 @@ use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
 use taintward_envtest::certificates::TestAuthority;
 use taintward_envtest::{Audit, Cluster, ClusterConfig};
-use whose::Why;
-use world::{Outcome, World};
 
 /// The timeout of everything; on an idle machine it takes 40 s.
 const WHOLE: Duration = Duration::from_secs(600);
@@ -70,10 +70,10 @@ async fn play(cluster: &Cluster) {
     let rounds = requested("TAINTWARD_POOL_ROUNDS").map_or(ROUNDS, |rounds| usize::try_from(rounds).unwrap());
     println!("seed {seed}");
     let plan = Rc::new(Plan::of(&mut Choices::of(seed)));
-    let world = World::lay(cluster, &plan).await;
+    let harness = PropertyHarness::lay(cluster, &plan).await;
     let generator = Generator::new(&plan, Choices::of(seed + 1));
     let mut run = Run {
-        world,
+        harness,
         generator,
         history: History::of(&plan),
         choices: Choices::of(seed + 2),
@@ -83,13 +83,13 @@ async fn play(cluster: &Cluster) {
     };
     for _ in 0..OLD_PODS {
         let action = run.generator.old_pod();
-        let outcome = run.world.act(&action).await;
+        let outcome = run.harness.act(&action).await;
         run.note(None, &action, &outcome);
     }
     let authority = TestAuthority::new().unwrap();
     let installed = Installation::apply(cluster, &authority.certificate).await;
     let _controller = installed.controller().await;
-    run.world.make_pools(&mut run.history).await;
+    run.harness.make_pools(&mut run.history).await;
     let missed = installed.times_missed().await;
     run.all("off", rounds, AT_ONCE).await;
     assert!(installed.times_missed().await > missed, "there is a webhook");
@@ -101,7 +101,7 @@ async fn play(cluster: &Cluster) {
         let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}/taintward");
         let sooner =
             json!([{"op": "replace", "path": "/webhooks/0/timeoutSeconds", "value": TIMEOUT_SECONDS}]);
-        run.world.admin.patch(&path, PatchType::Json, &sooner.to_string()).await.unwrap();
+        run.harness.admin.patch(&path, PatchType::Json, &sooner.to_string()).await.unwrap();
     }
     webhook.delay.set(SLOW);
     let missed = installed.times_missed().await;
@@ -112,7 +112,7 @@ async fn play(cluster: &Cluster) {
 }
 
 struct Run<'p> {
-    world: World,
+    harness: PropertyHarness,
     generator: Generator<'p>,
     history: History,
     choices: Choices,
@@ -158,7 +158,7 @@ impl Run<'_> {
         self.history.round += 1;
         let actions = self.generator.round(at_once, &self.history);
         let known = self.history.nodes.clone();
-        let outcomes = join_all(actions.iter().map(|action| self.world.act(action))).await;
+        let outcomes = join_all(actions.iter().map(|action| self.harness.act(action))).await;
         for (action, outcome) in actions.iter().zip(&outcomes) {
             let by = match action {
                 Action::Create { by, .. } | Action::Change { by, .. } => Some(*by),
@@ -170,7 +170,7 @@ impl Run<'_> {
             self.note(by, action, outcome);
         }
         if actions.iter().any(|action| matches!(action, Action::Node { .. })) {
-            self.world.settle(&mut self.history, &known).await;
+            self.harness.settle(&mut self.history, &known).await;
         }
         let wrong = self.schedule(tally).await;
         assert!(
@@ -226,7 +226,7 @@ impl Run<'_> {
 
     /// Binds pods to nodes of pools where possible. Returns those that may not be there.
     async fn schedule(&mut self, tally: &mut Tally) -> Vec<String> {
-        let (pods, nodes) = self.world.check().await;
+        let (pods, nodes) = self.harness.check().await;
         let here: BTreeSet<_> = pods.iter().map(place_of).collect();
         self.history.pods.retain(|place, _| here.contains(place));
         let mut wrong = self.wrongly_evicted(&pods);
@@ -253,7 +253,7 @@ impl Run<'_> {
             // The other pods can still be changed.
             if let Some(node) = chosen.filter(|_| !is_bound) {
                 let (namespace, name) = place_of(pod);
-                self.world.bind(&namespace, &name, &node).await;
+                self.harness.bind(&namespace, &name, &node).await;
                 self.history.pods.get_mut(&(namespace, name)).unwrap().node = Some(node);
             }
         }

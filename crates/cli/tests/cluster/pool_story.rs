@@ -28,7 +28,7 @@ fn dedicated_nodes_as_the_page_tells_it() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let place = runtime.block_on(Place::real(&tools));
     let mut programs = Programs::start(&place, &tools);
-    let mut stage = Stage::set(&place, &tools);
+    let mut harness = PoolStoryHarness::set(&place, &tools);
     let page = std::fs::read_to_string(here("../../docs/dedicated-nodes.md")).unwrap();
     for (name, text) in files(&page) {
         std::fs::write(place.folder.join(name), text).unwrap();
@@ -36,7 +36,7 @@ fn dedicated_nodes_as_the_page_tells_it() {
     for typed in examples(&page) {
         let words = typed.words();
         assert_eq!(words[0], "kubectl", "{}", typed.command);
-        let (done, message) = stage.kubectl(&words[1..]);
+        let (done, message) = harness.kubectl(&words[1..]);
         if typed.command.starts_with(COUNTS) {
             assert!(done && message.contains("True    Applied"), "{}: {message}", typed.command);
             continue;
@@ -54,17 +54,17 @@ fn dedicated_nodes_as_the_page_tells_it() {
         assert_eq!(shown, kept, "$ {}", typed.command);
     }
     programs.expect_running();
-    stage.installed.expect_running();
+    harness.installed.expect_running();
 }
 
 /// A kubectl and the installation.
-struct Stage<'p> {
+struct PoolStoryHarness<'p> {
     place: &'p Place,
     kubectl: PathBuf,
     installed: Installed,
 }
 
-impl<'p> Stage<'p> {
+impl<'p> PoolStoryHarness<'p> {
     fn set(place: &'p Place, tools: &Binaries) -> Self {
         let kubectl = tools.path("kubectl").unwrap();
         let mut install = Command::new(env!("CARGO_BIN_EXE_taintward"));

@@ -84,15 +84,15 @@ async fn what_the_page_says_switches_nothing_else_off() {
     let Some(tools) = turn::for_test("what_the_page_says_switches_nothing_else_off") else { return };
     let options = ClusterConfig { audit: Audit::Off, ..ClusterConfig::default() };
     let cluster = Cluster::start(&tools, options).await.unwrap();
-    let stage = Stage::set(&cluster).await;
+    let harness = SwitchOffHarness::set(&cluster).await;
 
     // The page's warning: without the signer, no token is signed.
-    let bare = stage.start(&[format!("*,{EVICTION}")]).await;
-    let unsigned = stage.token("aaaaaa", "2999-01-01T00:00:00Z").await;
-    stage.is_off(&bare, "bootstrap-signer-controller").await;
-    stage.is_off(&bare, "token-cleaner-controller").await;
-    stage.lives().await;
-    assert!(!stage.is_signed(&unsigned).await);
+    let bare = harness.start(&[format!("*,{EVICTION}")]).await;
+    let unsigned = harness.token("aaaaaa", "2999-01-01T00:00:00Z").await;
+    harness.is_off(&bare, "bootstrap-signer-controller").await;
+    harness.is_off(&bare, "token-cleaner-controller").await;
+    harness.lives().await;
+    assert!(!harness.is_signed(&unsigned).await);
     drop(bare);
 
     let distinct: BTreeSet<Row> = rows(&page())
@@ -100,19 +100,19 @@ async fn what_the_page_says_switches_nothing_else_off() {
         .filter(|row| row.before.starts_with('*') && known(row, cluster.minor()))
         .collect();
     for (number, row) in distinct.iter().enumerate() {
-        stage.keeps(row, &row.values(), number).await;
+        harness.keeps(row, &row.values(), number).await;
         if row.before == KUBEADM {
             let both: Vec<String> = row.values().iter().map(|value| format!("{value},{NODES}")).collect();
-            let manager = stage.keeps(row, &both, 100).await;
-            stage.is_off(&manager, "node-lifecycle-controller").await;
+            let manager = harness.keeps(row, &both, 100).await;
+            harness.is_off(&manager, "node-lifecycle-controller").await;
         }
     }
-    assert!(stage.is_signed(&unsigned).await, "once there is a signer");
+    assert!(harness.is_signed(&unsigned).await, "once there is a signer");
 
     // The pod that stayed all the while leaves as soon as kubeadm's own value is back.
-    let _original = stage.start(&[KUBEADM.to_owned()]).await;
-    stage
-        .until("the pod to be evicted", async || Ok(find_pod(&stage.admin, "tainted").await?.is_none()))
+    let _original = harness.start(&[KUBEADM.to_owned()]).await;
+    harness
+        .until("the pod to be evicted", async || Ok(find_pod(&harness.admin, "tainted").await?.is_none()))
         .await;
 }
 
@@ -122,12 +122,12 @@ fn known(row: &Row, minor: u32) -> bool {
 }
 
 /// A cluster with a pod that does not tolerate its node's taint, and the ConfigMap by which nodes join.
-struct Stage<'c> {
+struct SwitchOffHarness<'c> {
     cluster: &'c Cluster,
     admin: TestApi,
 }
 
-impl<'c> Stage<'c> {
+impl<'c> SwitchOffHarness<'c> {
     async fn set(cluster: &'c Cluster) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();
         create_node(&admin, "n1", &[]).await.unwrap();

@@ -8,7 +8,7 @@ pub(crate) mod sides;
 use crate::turn::{self, Turn};
 use cases::{Case, all};
 use serde_json::{Value, json};
-use sides::{Outcome, Side, Stage};
+use sides::{Outcome, Side, TaintComparison};
 use std::process::Stdio;
 use taintward_envtest::fixtures::create_node;
 use taintward_envtest::{Account, Cluster, ClusterConfig};
@@ -27,14 +27,14 @@ fn runtime() -> tokio::runtime::Runtime {
 fn output_and_effects_equal_those_of_kubectl() {
     let runtime = runtime();
     let Some((cluster, tools)) = cluster("taint", &runtime) else { return };
-    let stage = Stage::set(&runtime, &cluster, &tools);
+    let comparison = TaintComparison::set(&runtime, &cluster, &tools);
     let cases = all();
     assert!(cases.len() >= 200, "{} cases are too few", cases.len());
     let mut differences = Vec::new();
     let (mut changed, mut rejected) = (0, 0);
     for (number, case) in cases.iter().enumerate() {
-        let [theirs, ours] = stage.both(case);
-        changed += usize::from(theirs.nodes != stage.before(case));
+        let [theirs, ours] = comparison.both(case);
+        changed += usize::from(theirs.nodes != comparison.before(case));
         rejected += usize::from(theirs.code != 0);
         if theirs != ours {
             differences.push(format!("case {number}: {case:#?}\nkubectl: {theirs:#?}\ntaintward: {ours:#?}"));
@@ -59,12 +59,12 @@ fn output_and_effects_equal_those_of_kubectl() {
 fn taints_record_their_age_like_those_of_kubectl() {
     let runtime = runtime();
     let Some((cluster, tools)) = cluster("taint", &runtime) else { return };
-    let stage = Stage::set(&runtime, &cluster, &tools);
+    let comparison = TaintComparison::set(&runtime, &cluster, &tools);
     let case = Case::typed("node {1} new:NoExecute");
-    let outcomes: [Outcome; 2] = stage.both(&case);
+    let outcomes: [Outcome; 2] = comparison.both(&case);
     assert!(outcomes.iter().all(|outcome| outcome.code == 0), "{outcomes:?}");
     let entries = [Side::Kubectl, Side::Taintward].map(|side| {
-        let node = stage.get_node(side, 1);
+        let node = comparison.get_node(side, 1);
         let entries = node["metadata"]["managedFields"].as_array().unwrap().clone();
         let own = entries.into_iter().find(|entry| entry["manager"] == "kubectl-taint").unwrap();
         (own["operation"].clone(), own["fieldsV1"]["f:spec"]["f:taints"].clone())
@@ -77,14 +77,14 @@ fn taints_record_their_age_like_those_of_kubectl() {
 fn impersonated_requests_have_that_users_permissions() {
     let runtime = runtime();
     let Some((cluster, tools)) = cluster("taint", &runtime) else { return };
-    let stage = Stage::set(&runtime, &cluster, &tools);
+    let comparison = TaintComparison::set(&runtime, &cluster, &tools);
     let groups = "--as jane --as-group shop --as-group system:masters";
     for (acting, allowed) in [("--as jane", false), ("--as jane --as-group shop", false), (groups, true)] {
         let case = Case::typed(&format!("node {{1}} new:NoExecute {acting}"));
-        let [theirs, ours] = stage.both(&case);
+        let [theirs, ours] = comparison.both(&case);
         assert_eq!(theirs, ours, "{acting}");
         assert_eq!(
-            (ours.code == 0, ours.nodes != stage.before(&case)),
+            (ours.code == 0, ours.nodes != comparison.before(&case)),
             (allowed, allowed),
             "{acting}: {ours:?}"
         );
@@ -103,27 +103,29 @@ fn fifty_concurrent_edits_lose_nothing() {
     const EACH: usize = 25;
     let runtime = runtime();
     let Some((cluster, tools)) = cluster("taint", &runtime) else { return };
-    let stage = Stage::set(&runtime, &cluster, &tools);
+    let comparison = TaintComparison::set(&runtime, &cluster, &tools);
     let api = runtime.block_on(cluster.api(Account::Admin)).unwrap();
     runtime.block_on(create_node(&api, "race", &[])).unwrap();
-    let versions = stage.watch("race");
+    let versions = comparison.watch("race");
     std::thread::scope(|scope| {
         for lane in 0..5 {
-            let stage = &stage;
+            let comparison = &comparison;
             scope.spawn(move || {
                 for number in (lane..EACH).step_by(5) {
                     let taint = format!("ours-{number}:NoSchedule");
-                    let done =
-                        stage.command(Side::Taintward, &["taint", "node", "race", &taint]).output().unwrap();
+                    let done = comparison
+                        .command(Side::Taintward, &["taint", "node", "race", &taint])
+                        .output()
+                        .unwrap();
                     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
                 }
             });
         }
-        let stage = &stage;
+        let comparison = &comparison;
         scope.spawn(move || {
             for number in 0..EACH {
                 let taint = format!("theirs-{number}:NoSchedule");
-                let mut command = stage.command(Side::Kubectl, &["taint", "node", "race", &taint]);
+                let mut command = comparison.command(Side::Kubectl, &["taint", "node", "race", &taint]);
                 assert!(command.stdout(Stdio::null()).status().unwrap().success());
             }
         });

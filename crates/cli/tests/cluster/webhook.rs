@@ -6,7 +6,7 @@ pub(crate) mod hidden;
 pub(crate) mod killed;
 pub(crate) mod self_signed;
 pub(crate) mod silent;
-pub(crate) mod words;
+pub(crate) mod warnings;
 
 use crate::admission::account;
 use crate::admission::register::define;
@@ -19,8 +19,8 @@ use taintward_envtest::{Account, AdmissionConfig, Audit, Cluster, ClusterConfig,
 /// The timeout of everything; on an idle machine it takes a minute.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// What all scenes share.
-pub(crate) struct Stage {
+/// What all scenarios share.
+pub(crate) struct WebhookHarness {
     pub(crate) cluster: Cluster,
     pub(crate) api: TestApi,
     /// The kubeconfig of the webhook's own account.
@@ -42,27 +42,27 @@ fn the_webhook_on_a_real_server() {
         let api = cluster.api(Account::Admin).await.unwrap();
         let account = account::make(&cluster).await;
         let authority = TestAuthority::new().unwrap();
-        let stage = Stage { cluster, api, account, authority };
-        tokio::time::timeout(STARTUP_TIMEOUT, all(&stage)).await.expect("done in time");
+        let harness = WebhookHarness { cluster, api, account, authority };
+        tokio::time::timeout(STARTUP_TIMEOUT, all(&harness)).await.expect("done in time");
     });
 }
 
-async fn all(stage: &Stage) {
-    reported("without an API server", absent::without_an_api_server(stage)).await;
-    reported("without definitions", absent::without_definitions(stage)).await;
-    define(&stage.cluster).await;
+async fn all(harness: &WebhookHarness) {
+    reported("without an API server", absent::without_an_api_server(harness)).await;
+    reported("without definitions", absent::without_definitions(harness)).await;
+    define(&harness.cluster).await;
     // Both mostly wait.
-    let files = reported("certificate files", files::renewed_and_spoilt_under_load(stage));
-    let own = reported("certificates of its own making", self_signed::two_replicas(stage));
+    let files = reported("certificate files", files::renewed_and_spoilt_under_load(harness));
+    let own = reported("certificates of its own making", self_signed::two_replicas(harness));
     futures::join!(files, own);
-    reported("killed under load", killed::pods_still_come(stage)).await;
-    reported("a replica falls silent", silent::requests_go_to_the_other_replica(stage)).await;
-    reported("hidden", hidden::no_pod_gets_past_by_being_hard_to_parse(stage)).await;
-    reported("words", words::kubectl_shows_them(stage)).await;
+    reported("killed under load", killed::pods_still_come(harness)).await;
+    reported("a replica falls silent", silent::requests_go_to_the_other_replica(harness)).await;
+    reported("hidden", hidden::no_pod_gets_past_by_being_hard_to_parse(harness)).await;
+    reported("words", warnings::kubectl_shows_them(harness)).await;
 }
 
-async fn reported(what: &str, scene: impl Future<Output = ()>) {
+async fn reported(what: &str, scenario: impl Future<Output = ()>) {
     let began = Instant::now();
-    scene.await;
+    scenario.await;
     println!("{what}: ok ({:.1} s)", began.elapsed().as_secs_f64());
 }

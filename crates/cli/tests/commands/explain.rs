@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 
 const OBJECTS: &str = include_str!("../cli/explained.yaml");
 
-struct Stage {
+struct ExplainHarness {
     folder: Folder,
     _sandbox: Running,
 }
 
-impl Stage {
+impl ExplainHarness {
     fn set(test: &str) -> Self {
         let folder = Folder::named(test);
         let objects = folder.write("objects.yaml", OBJECTS);
@@ -87,26 +87,26 @@ fn seconds(moment: &str) -> i64 {
 
 #[test]
 fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
-    let stage = Stage::set("explain");
+    let harness = ExplainHarness::set("explain");
     // The command does not wait for the holder of the loaded cluster's lease.
     let began = Instant::now();
     eventually("pending shows which controller evicts", || {
-        let (code, out, stderr) = stage.run("pending -A");
+        let (code, out, stderr) = harness.run("pending -A");
         assert_eq!((code, out.as_str()), (0, ""));
         assert!(stderr.ends_with("No pods are counting down.\n"), "{stderr}");
         (stderr == "No pods are counting down.\n").then_some(())
     });
     assert!(began.elapsed() < Duration::from_secs(10));
-    let mut events = Events::of(stage.command("pending -w -A -o json"));
-    assert_eq!(stage.run("taint node n1 maintenance:NoExecute --reason disks").0, 0);
-    let (_, _, stderr) = stage.run("explain pod/patient");
+    let mut events = Events::of(harness.command("pending -w -A -o json"));
+    assert_eq!(harness.run("taint node n1 maintenance:NoExecute --reason disks").0, 0);
+    let (_, _, stderr) = harness.run("explain pod/patient");
     assert!(stderr.contains("; a pod of this name exists or existed in shop"), "its events remain: {stderr}");
-    let (_, _, stderr) = stage.run("explain pod/lastign -n shop");
+    let (_, _, stderr) = harness.run("explain pod/lastign -n shop");
     assert!(stderr.contains("; similar names: lasting"), "{stderr}");
-    let (code, _, stderr) = stage.run("pending");
+    let (code, _, stderr) = harness.run("pending");
     let expected = "No pods are counting down in namespace default; other namespaces have countdowns: 2 in shop. Use -n or -A.\n";
     assert!(code == 0 && stderr.ends_with(expected), "{stderr}");
-    let reported = stage.object("explain pod/patient -n shop");
+    let reported = harness.object("explain pod/patient -n shop");
     assert_eq!(
         (&reported["outcome"], &reported["taint"]),
         (&"CountingDown".into(), &"maintenance:NoExecute".into())
@@ -116,7 +116,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
         (&"ManagedFields".into(), &"disks".into())
     );
     let leaves = seconds(reported["evictedAt"].as_str().unwrap());
-    let list = stage.object("pending -n shop");
+    let list = harness.object("pending -n shop");
     let listed: Vec<&str> =
         list["items"].as_array().unwrap().iter().map(|row| row["pod"].as_str().unwrap()).collect();
     assert_eq!(listed, ["patient", "lasting"], "the pod that is due next is first");
@@ -125,7 +125,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
         list["leases"],
         json!({"taintward": "Held", "kubeControllerManager": "NotFound", "message": null})
     );
-    let node = stage.object("explain node/n1");
+    let node = harness.object("explain node/n1");
     assert_eq!(node["pods"]["countingDown"], 2, "{node}");
     // The stream has the same pods, each once, and then reports that the first has gone.
     let mut seen = Vec::new();
@@ -146,7 +146,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     assert_eq!(seen, [counting("lasting"), counting("patient")]);
     // Its event comes after the deletion.
     let reported = eventually("the pod is gone, and its events are there", || {
-        let reported = stage.object("explain pod/patient -n shop");
+        let reported = harness.object("explain pod/patient -n shop");
         let events = reported["events"].as_array().is_some_and(|events| !events.is_empty());
         (reported["outcome"] == "Deleted" && events).then_some(reported)
     });
@@ -155,41 +155,41 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let eviction = &reported["eviction"];
     assert_eq!((&eviction["node"], &eviction["taints"]), (&"n1".into(), &json!(["maintenance:NoExecute"])));
     // The pod that was evicted is in the list, and that of its node; the other one counts down.
-    let past = stage.object("pending --past -n shop");
+    let past = harness.object("pending --past -n shop");
     let pods: Vec<&Value> = past["items"].as_array().unwrap().iter().map(|item| &item["pod"]).collect();
     assert_eq!((pods, &past["items"][0]), (vec![&json!("patient")], eviction));
-    assert_eq!(stage.object("explain node/n1")["pastEvictions"], past["items"]);
+    assert_eq!(harness.object("explain node/n1")["pastEvictions"], past["items"]);
     let message = reported["events"][0]["message"].as_str().unwrap();
     let until = seconds(message.rsplit_once(" until ").unwrap().1);
     assert!((leaves..=leaves + 1).contains(&until), "explained: {leaves}; {message}");
     // The taint is removed: the other pod stays.
-    assert_eq!(stage.run("taint node n1 maintenance-").0, 0);
+    assert_eq!(harness.run("taint node n1 maintenance-").0, 0);
     let event = events.next();
     assert_eq!((&event["event"], &event["pod"]), (&"Cancelled".into(), &"lasting".into()));
 }
 
 #[test]
 fn names_that_do_not_exist_are_answered_with_those_that_do() {
-    let stage = Stage::set("explain-absent");
-    let (code, _, stderr) = stage.run("explain pod/absent -n shop");
+    let harness = ExplainHarness::set("explain-absent");
+    let (code, _, stderr) = harness.run("explain pod/absent -n shop");
     let expected = "error: pod absent does not exist in namespace shop, and has no events, so it is unknown whether it existed";
     assert!(code == 1 && stderr.starts_with(expected), "{stderr}");
-    let (code, out, stderr) = stage.run("explain pod/lasting");
+    let (code, out, stderr) = harness.run("explain pod/lasting");
     assert_eq!((code, out.as_str()), (1, ""), "the namespace is missing");
     assert!(
         stderr.contains("; a pod of this name exists or existed in shop: choose the namespace with -n"),
         "{stderr}"
     );
-    let (code, _, stderr) = stage.run("pending");
+    let (code, _, stderr) = harness.run("pending");
     assert!(code == 0 && stderr.ends_with("No pods are counting down in namespace default.\n"), "{stderr}");
-    let (code, _, stderr) = stage.run("pending -n shpo");
+    let (code, _, stderr) = harness.run("pending -n shpo");
     assert!(code == 1 && stderr == "error: namespace shpo does not exist; check -n\n", "{stderr}");
-    let (code, out, stderr) = stage.run("plan -n shpo");
+    let (code, out, stderr) = harness.run("plan -n shpo");
     assert_eq!(
         (code, out.as_str(), stderr.as_str()),
         (1, "", "error: namespace shpo does not exist; check -n\n")
     );
-    let (code, out, stderr) = stage.run("explain node/n9");
+    let (code, out, stderr) = harness.run("explain node/n9");
     assert_eq!((code, out.as_str()), (1, ""));
     let near = "similar names: n1, n2";
     assert_eq!(stderr, format!("error: node n9 does not exist; kubectl get nodes lists all nodes; {near}\n"));
@@ -197,15 +197,15 @@ fn names_that_do_not_exist_are_answered_with_those_that_do() {
 
 #[test]
 fn lines_follow_where_there_is_no_terminal() {
-    let stage = Stage::set("pending-lines");
-    assert_eq!(stage.run("taint node n1 maintenance:NoExecute").0, 0);
-    let (code, out, stderr) = stage.run("pending -w -n shop -l app=(");
+    let harness = ExplainHarness::set("pending-lines");
+    assert_eq!(harness.run("taint node n1 maintenance:NoExecute").0, 0);
+    let (code, out, stderr) = harness.run("pending -w -n shop -l app=(");
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(stderr.starts_with("error: list pods in shop: 400"), "{stderr}");
-    let mut events = Events::of(stage.command("pending -w -n shop -l app=ward -o json"));
+    let mut events = Events::of(harness.command("pending -w -n shop -l app=ward -o json"));
     assert_eq!(events.next()["pod"], "patient", "the other one has other labels");
     let mut child =
-        stage.command("pending -w -n shop").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        harness.command("pending -w -n shop").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = Lines::of(child.stdout.take().unwrap());
     let head = lines.next().unwrap();
     assert_eq!(
@@ -228,19 +228,19 @@ fn lines_follow_where_there_is_no_terminal() {
 
 #[test]
 fn a_terminal_shows_the_list_and_is_restored() {
-    let stage = Stage::set("pending-terminal");
-    let mut terminal = Terminal::whole(stage.command("pending -w -A"));
+    let harness = ExplainHarness::set("pending-terminal");
+    let mut terminal = Terminal::whole(harness.command("pending -w -A"));
     terminal.until("No pods are counting down.");
-    assert_eq!(stage.run("taint node n1 maintenance:NoExecute").0, 0);
+    assert_eq!(harness.run("taint node n1 maintenance:NoExecute").0, 0);
     let shown = terminal.until("lasting");
     assert!(!shown.contains("\x1b[?25h"), "the cursor is hidden: {shown:?}");
     terminal.until("maintenance");
-    assert_eq!(stage.run("taint node n1 maintenance-").0, 0);
+    assert_eq!(harness.run("taint node n1 maintenance-").0, 0);
     terminal.until("No pods are counting down.");
     terminal.types("q");
     let (code, shown, _) = terminal.ends();
     assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
-    let mut terminal = Terminal::whole(stage.command("pending -w -A"));
+    let mut terminal = Terminal::whole(harness.command("pending -w -A"));
     terminal.until("Press q to quit.");
     terminal.interrupt();
     let (code, shown, _) = terminal.ends();
@@ -249,9 +249,9 @@ fn a_terminal_shows_the_list_and_is_restored() {
 
 #[test]
 fn the_cluster_above_a_list_is_wrapped_for_a_narrow_terminal() {
-    let stage = Stage::set("pending-narrow");
+    let harness = ExplainHarness::set("pending-narrow");
     for command in ["pending -A", "pending --past -A"] {
-        let (code, shown, _) = Terminal::sized(stage.command(command), 40, 24).ends();
+        let (code, shown, _) = Terminal::sized(harness.command(command), 40, 24).ends();
         let above = |line: &&str| !line.starts_with("No") && !line.starts_with("note");
         let first: Vec<&str> = shown.lines().take_while(above).collect();
         let fits = first.iter().all(|line| line.trim_end().len() <= 40);

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-struct Stage {
+struct HoldHarness {
     folder: Folder,
     _sandbox: Running,
 }
 
-impl Stage {
+impl HoldHarness {
     /// A sandbox with a node and pods on it, and without any Taintward.
     fn set(test: &str) -> Self {
         let folder = Folder::named(test);
@@ -36,50 +36,50 @@ const NO_LEASE: &str = "does not run: no process holds a lease named taintward";
 
 #[test]
 fn a_command_does_not_wait_for_a_controller_that_is_not_there() {
-    let stage = Stage::set("hold-absent");
+    let harness = HoldHarness::set("hold-absent");
     for typed in [&["hold", "n1"][..], &["guard", "on", "shop"]] {
         let began = Instant::now();
-        let (code, out, message) = stage.contains(typed);
+        let (code, out, message) = harness.contains(typed);
         assert_eq!((code, out.as_str()), (1, ""), "{message}");
         assert!(
             message.contains(NO_LEASE) && message.contains("stay, and the controller applies them"),
             "{message}"
         );
         assert!(began.elapsed() < Duration::from_secs(60), "{typed:?} waits for its --timeout");
-        let (code, _, message) = stage.contains(&[typed, &["--no-wait"]].concat());
+        let (code, _, message) = harness.contains(&[typed, &["--no-wait"]].concat());
         assert!(
             code == 0 && message.contains("warning: ") && message.contains(NO_LEASE),
             "{typed:?}: {message}"
         );
     }
     // Nothing is held or guarded, so there is nothing to wait for.
-    let (code, out, message) = stage.contains(&["release", "n1"]);
+    let (code, out, message) = harness.contains(&["release", "n1"]);
     assert!(code == 0 && out.starts_with("1 node: 0 of ") && !message.contains(NO_LEASE), "{out}{message}");
-    let (code, _, message) = stage.contains(&["guard", "off", "shop"]);
+    let (code, _, message) = harness.contains(&["guard", "off", "shop"]);
     assert!(code == 0 && !message.contains(NO_LEASE), "{message}");
 }
 
 #[test]
 fn a_node_that_does_not_exist_is_named_before_anything_changes() {
-    let stage = Stage::set("hold-nope");
+    let harness = HoldHarness::set("hold-nope");
     for typed in [&["hold", "n1", "nope"][..], &["release", "nope", "n1"], &["hold", "status", "nope"]] {
-        let (code, out, message) = stage.contains(typed);
+        let (code, out, message) = harness.contains(typed);
         assert_eq!((code, out.as_str()), (1, ""), "{message}");
         assert_eq!(message, "error: node nope does not exist; nothing was changed; check the name\n");
     }
-    let (_, _, message) = stage.contains(&["hold", "no", "nope"]);
+    let (_, _, message) = harness.contains(&["hold", "no", "nope"]);
     assert!(message.contains("nodes no, nope do not exist"), "{message}");
-    let (code, out, message) = stage.contains(&["hold", "status"]);
+    let (code, out, message) = harness.contains(&["hold", "status"]);
     assert_eq!((code, out.as_str()), (0, ""));
     assert_eq!(message, "note: no pod of these nodes is held, and no order to hold pods is in effect\n");
 }
 
 #[test]
 fn hold_status_lists_holds() {
-    let stage = Stage::set("hold-status");
+    let harness = HoldHarness::set("hold-status");
     let hold = ["hold", "n1", "--no-wait", "--for", "30m", "--reason", "switch replaced"];
-    assert_eq!(stage.contains(&hold).0, 0);
-    let (code, out, message) = stage.contains(&["hold", "status"]);
+    assert_eq!(harness.contains(&hold).0, 0);
+    let (code, out, message) = harness.contains(&["hold", "status"]);
     assert_eq!((code, message.as_str()), (0, ""));
     let lines: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0], ["NODE", "HELD", "UNTIL", "(UTC)", "BY", "REASON"]);
@@ -89,7 +89,7 @@ fn hold_status_lists_holds() {
         "{out}"
     );
     assert!(out.contains(" in 29m") || out.contains(" in 30m"), "{out}");
-    let (_, out, _) = stage.contains(&["hold", "status", "n1", "-o", "json"]);
+    let (_, out, _) = harness.contains(&["hold", "status", "n1", "-o", "json"]);
     let status: Value = serde_json::from_str(&out).unwrap();
     let row = &status["items"][0];
     assert_eq!(
@@ -97,7 +97,7 @@ fn hold_status_lists_holds() {
         (&json!("HoldStatus"), &json!("n1"), &json!(0))
     );
     assert_eq!((&row["reason"], &row["origins"]), (&json!("switch replaced"), &json!(["Person"])));
-    assert_eq!(stage.contains(&["release", "--all", "--no-wait"]).0, 0);
-    let (code, out, _) = stage.contains(&["hold", "status"]);
+    assert_eq!(harness.contains(&["release", "--all", "--no-wait"]).0, 0);
+    let (code, out, _) = harness.contains(&["hold", "status"]);
     assert_eq!((code, out.as_str()), (0, ""), "a release ends the order");
 }

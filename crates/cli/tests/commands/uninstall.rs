@@ -10,12 +10,12 @@ use testkit::{ObjectExt as _, pod};
 
 const QUESTION: &str = "Continue? [y/N] ";
 
-struct Stage {
+struct UninstallHarness {
     folder: Folder,
     _sandbox: Running,
 }
 
-impl Stage {
+impl UninstallHarness {
     fn set(test: &str) -> Self {
         let folder = Folder::named(test);
         let kubeconfig = folder.file("kubeconfig");
@@ -54,12 +54,12 @@ impl Stage {
 
 #[test]
 fn it_refuses_while_pods_are_held_or_guarded_by_any_process() {
-    let stage = Stage::set("uninstall-held");
-    let (code, message) = stage.contains(&[]);
+    let harness = UninstallHarness::set("uninstall-held");
+    let (code, message) = harness.contains(&[]);
     assert_eq!(code, 0, "{message}");
     for annotation in ["taintward.io/guard", "taintward.io/held"] {
-        stage.create_pod("db-0", annotation);
-        let (code, message) = stage.contains(&[]);
+        harness.create_pod("db-0", annotation);
+        let (code, message) = harness.contains(&[]);
         assert_eq!(code, 1, "{message}");
         assert!(message.starts_with("error: nothing was changed: "), "{message}");
         for words in ["1 pod (default/db-0)", "`taintward guard off --all`", "`taintward release --all`"] {
@@ -67,21 +67,21 @@ fn it_refuses_while_pods_are_held_or_guarded_by_any_process() {
         }
         // The other ways out, and a part that does not restore seconds.
         for flags in [&["--keep-seconds"][..], &["--parts=webhook"]] {
-            let (code, message) = stage.contains(flags);
+            let (code, message) = harness.contains(flags);
             assert_eq!(code, 0, "{flags:?}: {message}");
         }
-        stage.remove_pod("db-0");
+        harness.remove_pod("db-0");
     }
-    stage.create_pod("other", "example.com/held");
-    let (code, message) = stage.contains(&[]);
+    harness.create_pod("other", "example.com/held");
+    let (code, message) = harness.contains(&[]);
     assert_eq!(code, 0, "{message}");
 }
 
 #[test]
 fn on_a_terminal_it_asks_before_it_deletes() {
-    let stage = Stage::set("uninstall-question");
+    let harness = UninstallHarness::set("uninstall-question");
     for (response, code) in [("n\n", 1), ("y\n", 0)] {
-        let mut terminal = Terminal::with(stage.uninstall(&[]));
+        let mut terminal = Terminal::with(harness.uninstall(&[]));
         let shown = terminal.until(QUESTION);
         let requested = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
@@ -96,7 +96,7 @@ fn on_a_terminal_it_asks_before_it_deletes() {
         assert_eq!(shown.contains("error: aborted: nothing was deleted"), code == 1, "{shown}");
     }
     for flags in [&["--yes"][..], &["--dry-run=client"]] {
-        let (code, shown, _) = Terminal::with(stage.uninstall(flags)).ends();
+        let (code, shown, _) = Terminal::with(harness.uninstall(flags)).ends();
         assert!(code == 0 && !shown.contains(QUESTION), "{flags:?}: {shown}");
     }
 }

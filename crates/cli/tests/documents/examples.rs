@@ -9,12 +9,12 @@ use crate::cli::timeout::eventually;
 use std::process::Command;
 
 /// A cluster in which pods leave no node, so that time does not matter for a document, and a folder.
-struct Stage {
+struct ExamplesHarness {
     folder: Folder,
     _sandbox: Running,
 }
 
-impl Stage {
+impl ExamplesHarness {
     fn set(name: &str) -> Self {
         let folder = Folder::named(name);
         let cluster = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents/examples/cluster.yaml");
@@ -61,14 +61,14 @@ impl Stage {
 
 #[test]
 fn the_document_of_taint_shows_what_is_printed() {
-    let stage = Stage::set("examples-taint");
-    play(&here("../../docs/taint.md"), |typed| stage.type_in(typed));
+    let harness = ExamplesHarness::set("examples-taint");
+    play(&here("../../docs/taint.md"), |typed| harness.type_in(typed));
 }
 
 #[test]
 fn examples_of_commands_are_what_is_printed() {
-    let stage = Stage::set("examples-commands");
-    play(&here("tests/documents/examples/commands.md"), |typed| stage.type_in(typed));
+    let harness = ExamplesHarness::set("examples-commands");
+    play(&here("tests/documents/examples/commands.md"), |typed| harness.type_in(typed));
 }
 
 #[test]

@@ -14,13 +14,13 @@ use std::process::{Command, Stdio};
 use taintward_envtest::binaries;
 
 /// A sandbox with default settings, and a folder with the files of the page.
-struct Stage {
+struct PagesHarness {
     folder: Folder,
     kubectl: PathBuf,
     _sandbox: Running,
 }
 
-impl Stage {
+impl PagesHarness {
     /// `None` after a message, if there is no kubectl.
     fn set(page: &str, document: &str) -> Option<Self> {
         let kubectl = binaries::for_test("pages")?.path("kubectl").unwrap();
@@ -81,8 +81,8 @@ fn whole(message: &Output) -> Vec<u8> {
 fn follow(page: &str) {
     let path = here("../../docs").join(page);
     let document = std::fs::read_to_string(&path).unwrap();
-    if let Some(stage) = Stage::set(page, &document) {
-        play(&path, |typed| stage.type_in(typed));
+    if let Some(harness) = PagesHarness::set(page, &document) {
+        play(&path, |typed| harness.type_in(typed));
     }
 }
 
@@ -92,8 +92,8 @@ fn run_scripts(page: &str) {
     let scripts: Vec<&str> =
         document.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(!scripts.is_empty(), "{page} has no scripts");
-    if let Some(stage) = Stage::set(page, &document) {
-        scripts.iter().for_each(|script| stage.run(script));
+    if let Some(harness) = PagesHarness::set(page, &document) {
+        scripts.iter().for_each(|script| harness.run(script));
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lists requests of both accounts, and whether the policies must reject each.
 
-use super::scene::{CONTROLLER, NAMESPACE, WEBHOOK};
+use super::harness::{CONTROLLER, NAMESPACE, WEBHOOK};
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
 use testkit::taint;

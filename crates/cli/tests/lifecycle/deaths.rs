@@ -3,9 +3,9 @@
 //! - The controller is killed in every phase.
 
 use super::fleet::{Fleet, Rate};
-use super::ours::{Ours, size};
+use super::fleet_controller::{FleetController, size};
 use super::story::{check_rate, tainted_at};
-use crate::real::stage::{Terms, seconds};
+use crate::real::harness::{Terms, seconds};
 use crate::real::witness::Witness;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
@@ -52,7 +52,7 @@ const LIFT_MAX: Duration = Duration::from_millis(40);
 pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(size(), 5, 0), RATE).await;
     let start = fleet.record.mark();
-    let ours = Ours::start(cluster, &fleet).await;
+    let ours = FleetController::start(cluster, &fleet).await;
     some_die(&fleet).await;
     a_zone_dies(&fleet).await;
     let lifted = all_die(&fleet).await;
@@ -114,7 +114,7 @@ const SLOW: Rate = Rate { rate: 0.5, ..RATE };
 pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(size(), 5, 0), SLOW).await;
     let mark = fleet.record.mark();
-    let mut ours = Ours::start(cluster, &fleet).await;
+    let mut ours = FleetController::start(cluster, &fleet).await;
     let dead: Vec<String> = fleet.heartbeats.zone("zone-2").into_iter().take(5).collect();
 
     fleet.silence(&dead);
@@ -144,7 +144,7 @@ pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) ->
 }
 
 /// NL-40: a restart changes nothing.
-async fn with_taints_on(cluster: &Cluster, fleet: &Fleet, ours: &mut Ours) {
+async fn with_taints_on(cluster: &Cluster, fleet: &Fleet, ours: &mut FleetController) {
     let mark: HistoryPosition = fleet.record.mark();
     ours.kill();
     ours.launch(cluster).await;
@@ -154,7 +154,7 @@ async fn with_taints_on(cluster: &Cluster, fleet: &Fleet, ours: &mut Ours) {
 }
 
 /// L3, L7: killed after the first taint is removed; the next process removes the others.
-async fn at_recovery(cluster: &Cluster, fleet: &Fleet, ours: &mut Ours, dead: &[String]) {
+async fn at_recovery(cluster: &Cluster, fleet: &Fleet, ours: &mut FleetController, dead: &[String]) {
     fleet.revive(dead).await;
     let some_off = |fleet: &Fleet| fleet.evicting().len() < dead.len();
     fleet.until("the first taint to be off", Duration::from_secs(5), some_off).await;

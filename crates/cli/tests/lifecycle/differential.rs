@@ -6,7 +6,7 @@ use super::script::{self, RATE};
 use super::side::{Side, Who};
 use super::trail::Played;
 use super::{compare, documented};
-use crate::real::stage::Terms;
+use crate::real::harness::Terms;
 use crate::real::witness::Witness;
 use taintward_envtest::{Binaries, Cluster, ClusterConfig};
 

@@ -1,7 +1,7 @@
 //! Lists the documented differences: one row per row of the table D12 in docs/differences.md.
 
-use super::beliefs::READS_LIVE;
 use super::compare::{Difference, Kind};
+use super::false_silence::READS_LIVE;
 use std::collections::BTreeMap;
 
 /// Where a row of D12 appears.

@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
-use real::runner::{Group, Play, run};
+use real::runner::{Group, Schedule, run};
 use std::process::ExitCode;
 use taintward_envtest::ClusterConfig;
 
@@ -13,21 +13,21 @@ use taintward_envtest::ClusterConfig;
 #[path = "../real"]
 mod real {
     pub(crate) mod accounts;
+    pub(crate) mod harness;
     pub(crate) mod program;
     pub(crate) mod proxy;
     pub(crate) mod runner;
-    pub(crate) mod stage;
     pub(crate) mod witness;
 }
 
-mod beliefs;
 mod compare;
 mod deaths;
 mod differential;
 mod documented;
-mod doubts;
+mod false_silence;
 mod fleet;
-mod ours;
+mod fleet_controller;
+mod observation_gaps;
 mod rejection;
 mod reported;
 mod roles;
@@ -38,17 +38,17 @@ mod story;
 mod trail;
 
 /// Scenarios that need a cluster of their own.
-macro_rules! alone {
-    ($($room:ident::$name:ident),+ $(,)?) => {
-        Play::Alone(vec![$((
+macro_rules! sequential {
+    ($($module:ident::$name:ident),+ $(,)?) => {
+        Schedule::Sequential(vec![$((
             stringify!($name),
-            |cluster, witness| Box::pin($room::$name(cluster, witness)),
+            |cluster, witness| Box::pin($module::$name(cluster, witness)),
         )),+])
     };
 }
 
 fn main() -> ExitCode {
-    run(vec![original(), beliefs(), deaths(), doubts(), others()])
+    run(vec![original(), false_silence(), deaths(), observation_gaps(), others()])
 }
 
 /// The same script for kube-controller-manager and for Taintward.
@@ -57,17 +57,17 @@ fn original() -> Group {
         name: "original",
         options: ClusterConfig::default(),
         kwok: false,
-        play: alone![differential::differences_are_the_documented_ones],
+        schedule: sequential![differential::differences_are_the_documented_ones],
     }
 }
 
 /// How kube-controller-manager handles interruptions.
-fn beliefs() -> Group {
+fn false_silence() -> Group {
     Group {
         name: "beliefs",
         options: ClusterConfig::default(),
         kwok: false,
-        play: alone![beliefs::nodes_that_kube_controller_manager_declares_silent],
+        schedule: sequential![false_silence::nodes_that_kube_controller_manager_declares_silent],
     }
 }
 
@@ -77,20 +77,20 @@ fn deaths() -> Group {
         name: "deaths",
         options: ClusterConfig::default(),
         kwok: false,
-        play: alone![deaths::exactly_the_dead_are_tainted, deaths::kill_9_in_every_phase],
+        schedule: sequential![deaths::exactly_the_dead_are_tainted, deaths::kill_9_in_every_phase],
     }
 }
 
 /// Controllers that observe nothing, or late.
-fn doubts() -> Group {
+fn observation_gaps() -> Group {
     Group {
         name: "doubts",
         options: ClusterConfig::default(),
         kwok: false,
-        play: alone![
-            doubts::a_paused_controller_declares_no_node_silent,
-            doubts::a_disconnected_controller_declares_no_node_silent,
-            doubts::a_paused_server_makes_no_node_silent,
+        schedule: sequential![
+            observation_gaps::a_paused_controller_declares_no_node_silent,
+            observation_gaps::a_disconnected_controller_declares_no_node_silent,
+            observation_gaps::a_paused_server_makes_no_node_silent,
         ],
     }
 }
@@ -101,7 +101,7 @@ fn others() -> Group {
         name: "others",
         options: ClusterConfig::default(),
         kwok: false,
-        play: alone![
+        schedule: sequential![
             reported::upstreams_words_and_series,
             reported::its_pods_go_when_their_time_is_over,
             roles::a_follower_takes_over,

@@ -1,9 +1,9 @@
 //! Tests events, pod conditions, metrics and rights (NL-17, NL-19, NL-29, NL-60), with evictions in the same process.
 
 use super::fleet::{Fleet, Rate};
-use super::ours::Ours;
+use super::fleet_controller::FleetController;
 use super::side::CONTROLLER;
-use crate::real::stage::{Scene, Terms, seconds};
+use crate::real::harness::{ScenarioHarness, Terms, seconds};
 use crate::real::witness::Witness;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -44,8 +44,8 @@ fn uid(fleet: &Fleet, node: &str) -> String {
 }
 
 /// Whether the pod's condition Ready has this status.
-async fn is_ready(scene: &Scene<'_>, name: &str, status: &str) -> bool {
-    let pod = scene.admin.get(&format!("/api/v1/namespaces/default/pods/{name}")).await.unwrap();
+async fn is_ready(harness: &ScenarioHarness<'_>, name: &str, status: &str) -> bool {
+    let pod = harness.admin.get(&format!("/api/v1/namespaces/default/pods/{name}")).await.unwrap();
     pod["status"]["conditions"]
         .as_array()
         .is_some_and(|all| all.iter().any(|one| one["type"] == "Ready" && one["status"] == status))
@@ -54,16 +54,16 @@ async fn is_ready(scene: &Scene<'_>, name: &str, status: &str) -> bool {
 /// NL-8, NL-17, NL-19, NL-29, NL-60: upstream's messages and series; and the permissions in deploy/ are all used, and
 /// sufficient.
 pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &Witness) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
-    let ready = scene
+    let ready = harness
         .create_pod(pod("told-ready", "node-00000").bearing("node.kubernetes.io/unreachable", None))
         .await;
     let condition = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}).to_string();
     let path = "/api/v1/namespaces/default/pods/told-ready/status";
-    scene.admin.patch(path, PatchType::Strategic, &condition).await.unwrap();
+    harness.admin.patch(path, PatchType::Strategic, &condition).await.unwrap();
     label(&fleet.admin, "node-00002", "beta.kubernetes.io/os", Some("other")).await.unwrap();
-    let ours = Ours::start(cluster, &fleet).await;
+    let ours = FleetController::start(cluster, &fleet).await;
     for node in fleet.heartbeats.all() {
         let words = format!("Node {node} event: Registered Node {node} in Controller");
         reported(witness, &uid(&fleet, &node), ["RegisteredNode", &words, "Normal", "node-controller"]).await;
@@ -76,7 +76,7 @@ pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &
     let words = "Node node-00000 status is now: NodeNotReady";
     reported(witness, &dead, ["NodeNotReady", words, "Normal", "node-controller"]).await;
     reported(witness, &ready.uid, ["NodeNotReady", "Node is not ready", "Warning", "node-controller"]).await;
-    assert!(is_ready(&scene, "told-ready", "False").await, "NL-17");
+    assert!(is_ready(&harness, "told-ready", "False").await, "NL-17");
     let sight = fleet.record.sight("node-00000").unwrap();
     let unknown = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
     assert!(unknown.iter().all(|kind| sight.conditions[*kind] == "Unknown"), "NL-12: {sight:?}");
@@ -97,7 +97,7 @@ pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &
 }
 
 /// NL-29.
-async fn series(ours: &Ours) {
+async fn series(ours: &FleetController) {
     let is = async |name: &str, value: f64| {
         let requested =
             async || Ok(((ours.it().metric_with(name, "zone-0") - value).abs() < 0.1).then_some(()));
@@ -142,19 +142,19 @@ fn rights(witness: &Witness) {
 
 /// L1 after S7: with both controllers in one process a pod leaves when its seconds after the taint are over.
 pub(crate) async fn its_pods_go_when_their_time_is_over(cluster: &mut Cluster, witness: &Witness) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
     let bearing = pod("both", "node-00003").bearing("node.kubernetes.io/unreachable", Some(3));
-    let goes = scene.create_pod(bearing).await;
+    let goes = harness.create_pod(bearing).await;
     let both = format!("--controllers=taint-eviction-controller,{CONTROLLER}");
     let way = cluster.kubeconfig(Account::Taintward, 0);
-    let ours = Ours::with(cluster, &fleet, &way, &[&both, "--leader-elect=false"]).await;
+    let ours = FleetController::with(cluster, &fleet, &way, &[&both, "--leader-elect=false"]).await;
     fleet.silence(&["node-00003"]);
     let tainted =
         fleet.until("it to be tainted", STARTUP_TIMEOUT, |fleet| !fleet.evicting().is_empty()).await;
     let due = tainted + seconds(3.0);
     // The record receives the taint about as late as the test does.
-    scene.goes_within(&goes, due - seconds(0.5), due + seconds(2.0)).await;
+    harness.goes_within(&goes, due - seconds(0.5), due + seconds(2.0)).await;
     fleet.expect_punctual();
     ours.stop();
     fleet.end().await;

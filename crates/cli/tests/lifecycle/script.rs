@@ -1,6 +1,6 @@
 //! Defines the script of both controllers: what happens to nodes, and their states afterwards (NL-5 to NL-49).
 
-use super::beliefs::READS_LIVE;
+use super::false_silence::READS_LIVE;
 use super::fleet::Rate;
 use super::rejection;
 use super::side::{Side, Who};

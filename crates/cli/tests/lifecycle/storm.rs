@@ -1,8 +1,8 @@
 //! Tests that thousands of concurrent taint edits lose no taint of another client and restore none (S8).
 
 use super::fleet::{Fleet, Rate};
-use super::ours::Ours;
-use crate::real::stage::Terms;
+use super::fleet_controller::FleetController;
+use crate::real::harness::Terms;
 use crate::real::witness::Witness;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ pub(crate) async fn no_taint_of_another_client_is_lost_or_resurrected(
     witness: &Witness,
 ) -> Terms {
     let fleet = Fleet::start(cluster, plans(NODES + BY_KUBECTL.len(), 2, 0), RATE).await;
-    let ours = Ours::start(cluster, &fleet).await;
+    let ours = FleetController::start(cluster, &fleet).await;
     let nodes: Vec<String> = fleet.heartbeats.all().split_off(BY_KUBECTL.len());
     let stop = AtomicBool::new(false);
     let storm = async {

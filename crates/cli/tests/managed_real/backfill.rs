@@ -1,6 +1,6 @@
 //! Tests backfill: running pods get the seconds of new ones, and kube-controller-manager evicts by them.
 
-use crate::stage::{NOT_READY, Stage, UNREACHABLE, name, seconds};
+use crate::harness::{ManagedHarness, NOT_READY, UNREACHABLE, name, seconds};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -31,66 +31,66 @@ async fn create_policy(admin: &TestApi, seconds: i64) {
     admin.create(POLICIES, &policy).await.unwrap();
 }
 
-async fn progress(stage: &Stage) -> Value {
-    stage.admin.get(&format!("{POLICIES}/longer")).await.unwrap()["status"]["backfill"].clone()
+async fn progress(harness: &ManagedHarness) -> Value {
+    harness.admin.get(&format!("{POLICIES}/longer")).await.unwrap()["status"]["backfill"].clone()
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_thousand_running_pods_get_the_policys_seconds_and_leave_by_them() {
     let Some(tools) = binaries::for_test("a_thousand_running_pods_get_the_policys_seconds") else { return };
-    let stage = Stage::set(&tools, CONTROLLER, FLAGS).await;
+    let harness = ManagedHarness::set(&tools, CONTROLLER, FLAGS).await;
     for at in 0..NODES {
-        create_node(&stage.admin, &node_name(at), &[]).await.unwrap();
+        create_node(&harness.admin, &node_name(at), &[]).await.unwrap();
     }
     for at in 0..PODS {
         let fixture = pod(&format!("p{at}"), &node_name(at))
             .bearing(NOT_READY, Some(OLD))
             .bearing(UNREACHABLE, Some(OLD));
-        fixture.create(&stage.admin).await.unwrap();
+        fixture.create(&harness.admin).await.unwrap();
     }
     // A pod with its author's seconds, and one that asks for its own.
     let own = pod("own", &node_name(0)).bearing(NOT_READY, Some(7)).bearing(UNREACHABLE, Some(7));
-    own.create(&stage.admin).await.unwrap();
+    own.create(&harness.admin).await.unwrap();
     let requests = pod("asks", &node_name(0)).bearing(NOT_READY, Some(OLD)).bearing(UNREACHABLE, Some(OLD));
     let annotations = json!({"taintward.io/unreachable-seconds": "25"});
-    requests.with("/metadata", "annotations", annotations).create(&stage.admin).await.unwrap();
+    requests.with("/metadata", "annotations", annotations).create(&harness.admin).await.unwrap();
 
     // The preview shows what will happen.
-    create_policy(&stage.admin, NEW).await;
-    stage
-        .until("the preview to know the policy, and the pod of its author", async |stage| {
-            let (code, message) = stage.command(&["backfill", "--backfill-from=5", "-o", "json"]).await;
+    create_policy(&harness.admin, NEW).await;
+    harness
+        .until("the preview to know the policy, and the pod of its author", async |harness| {
+            let (code, message) = harness.command(&["backfill", "--backfill-from=5", "-o", "json"]).await;
             let preview: Value = serde_json::from_str(&message).unwrap();
             let row = &preview["items"][0];
             code == Some(0) && row["policy"] == "longer" && row["own"] == 1
         })
         .await;
-    stage
-        .until("all pods to be patched", async |stage| {
-            let pods = stage.pods().await;
+    harness
+        .until("all pods to be patched", async |harness| {
+            let pods = harness.pods().await;
             pods.iter().filter(|pod| seconds(pod) == Some(NEW)).count() == PODS
         })
         .await;
-    stage
-        .until("the policy's status to say so", async |stage| {
-            progress(stage).await == json!({"current": PODS + 1, "pending": 0, "own": 1})
+    harness
+        .until("the policy's status to say so", async |harness| {
+            progress(harness).await == json!({"current": PODS + 1, "pending": 0, "own": 1})
         })
         .await;
     let by_name: BTreeMap<String, Option<i64>> =
-        stage.pods().await.iter().map(|pod| (name(pod), seconds(pod))).collect();
+        harness.pods().await.iter().map(|pod| (name(pod), seconds(pod))).collect();
     assert_eq!((by_name["own"], by_name["asks"]), (Some(7), Some(25)));
 
     // All nodes fall silent; kube-controller-manager evicts each pod when its new seconds are over, and none before.
     let silent = Timestamp::now();
     for at in 0..NODES {
-        stage.silence(&node_name(at)).await;
+        harness.silence(&node_name(at)).await;
     }
     let all_silent = Timestamp::now();
     let second = Duration::from_secs(1);
     let mut left = PODS + 2;
     while left > 0 {
         let before = Timestamp::now();
-        let pods = stage.pods().await;
+        let pods = harness.pods().await;
         let after = Timestamp::now();
         let there = |of: &str| pods.iter().any(|pod| name(pod) == of);
         let longest = pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).count();
@@ -110,45 +110,45 @@ async fn a_thousand_running_pods_get_the_policys_seconds_and_leave_by_them() {
 #[tokio::test(flavor = "current_thread")]
 async fn pods_of_silent_nodes_wait_and_a_policy_that_is_changed_is_followed() {
     let Some(tools) = binaries::for_test("pods_of_silent_nodes_wait") else { return };
-    let stage = Stage::set(&tools, CONTROLLER, &["--backfill-from=500"]).await;
+    let harness = ManagedHarness::set(&tools, CONTROLLER, &["--backfill-from=500"]).await;
     for at in ["silent", "well"] {
-        create_node(&stage.admin, at, &[]).await.unwrap();
+        create_node(&harness.admin, at, &[]).await.unwrap();
         let fixture = pod(at, at).bearing(NOT_READY, Some(500)).bearing(UNREACHABLE, Some(500));
-        fixture.create(&stage.admin).await.unwrap();
+        fixture.create(&harness.admin).await.unwrap();
     }
-    stage.silence("silent").await;
-    create_policy(&stage.admin, 600).await;
-    let seconds_of = async |stage: &Stage, of: &str| {
-        let pods = stage.on(of).await;
+    harness.silence("silent").await;
+    create_policy(&harness.admin, 600).await;
+    let seconds_of = async |harness: &ManagedHarness, of: &str| {
+        let pods = harness.on(of).await;
         pods.first().and_then(seconds)
     };
-    stage
-        .until("the pod of the healthy node to be patched", async |stage| {
-            seconds_of(stage, "well").await == Some(600)
+    harness
+        .until("the pod of the healthy node to be patched", async |harness| {
+            seconds_of(harness, "well").await == Some(600)
         })
         .await;
-    stage
-        .until("the policy's status to say that one waits", async |stage| {
-            progress(stage).await == json!({"current": 1, "pending": 1, "own": 0})
+    harness
+        .until("the policy's status to say that one waits", async |harness| {
+            progress(harness).await == json!({"current": 1, "pending": 1, "own": 0})
         })
         .await;
-    assert_eq!(seconds_of(&stage, "silent").await, Some(500));
-    set_taints(&stage.admin, "silent", &[]).await.unwrap();
-    stage
-        .until("the node to recover, and its pod to be patched", async |stage| {
-            seconds_of(stage, "silent").await == Some(600)
+    assert_eq!(seconds_of(&harness, "silent").await, Some(500));
+    set_taints(&harness.admin, "silent", &[]).await.unwrap();
+    harness
+        .until("the node to recover, and its pod to be patched", async |harness| {
+            seconds_of(harness, "silent").await == Some(600)
         })
         .await;
     // 600 is not one of the seconds that may be replaced.
     let spec = json!({"spec": {"notReadySeconds": 700, "unreachableSeconds": 700}}).to_string();
     let policy = format!("{POLICIES}/longer");
-    stage.admin.patch(&policy, taintward_envtest::api::PatchType::Merge, &spec).await.unwrap();
-    stage
-        .until("both to count as their own", async |stage| {
-            progress(stage).await == json!({"current": 0, "pending": 0, "own": 2})
+    harness.admin.patch(&policy, taintward_envtest::api::PatchType::Merge, &spec).await.unwrap();
+    harness
+        .until("both to count as their own", async |harness| {
+            progress(harness).await == json!({"current": 0, "pending": 0, "own": 2})
         })
         .await;
-    let (code, message) = stage.command(&["backfill", "--backfill-from=500,600"]).await;
+    let (code, message) = harness.command(&["backfill", "--backfill-from=500,600"]).await;
     assert!(code == Some(0) && message.contains("would patch 2 pods"), "{message}");
-    assert_eq!(seconds_of(&stage, "well").await, Some(600));
+    assert_eq!(seconds_of(&harness, "well").await, Some(600));
 }

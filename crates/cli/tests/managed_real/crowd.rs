@@ -1,6 +1,6 @@
 //! Tests holds of two thousand pods: none is evicted while it is held, whatever is killed, and each leaves in its time.
 
-use crate::stage::{HELD, NOT_READY, Stage, UNREACHABLE, due, is_held, name};
+use crate::harness::{HELD, ManagedHarness, NOT_READY, UNREACHABLE, due, is_held, name};
 use futures::stream::{self, StreamExt as _};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -57,36 +57,37 @@ async fn departures(admin: &TestApi) -> Arc<Mutex<BTreeMap<String, Timestamp>>> 
 async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     const TEST: &str = "two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time";
     let Some(tools) = binaries::for_test(TEST) else { return };
-    let mut stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=10,30%"]).await;
+    let mut harness =
+        ManagedHarness::set(&tools, "toleration-hold-controller", &["--hold-limit=10,30%"]).await;
     let why = "older ones evict only together with node-lifecycle-controller, which removes taints when it restarts";
-    if stage.cluster.is_before(33, TEST, why) {
+    if harness.cluster.is_before(33, TEST, why) {
         return;
     }
     for at in 0..NODES {
-        create_node(&stage.admin, &node_name(at), &[]).await.unwrap();
+        create_node(&harness.admin, &node_name(at), &[]).await.unwrap();
     }
     let held = (0..PODS).map(|at| bearing(&format!("held-{at}"), at));
     let odd = (0..NOT_HELD)
         .map(|at| bearing(&format!("odd-{at}"), at).with("/metadata", "annotations", json!({ HELD: "odd" })));
     let fixtures: Vec<PodFixture> = held.chain(odd).collect();
-    let admin = &stage.admin;
+    let admin = &harness.admin;
     let created = stream::iter(&fixtures).map(|fixture| fixture.create(admin)).buffer_unordered(AT_ONCE);
     created.for_each(async |created| _ = created.unwrap()).await;
-    let departures = departures(&stage.admin).await;
+    let departures = departures(&harness.admin).await;
     let gone = || departures.lock().unwrap().clone();
     let took = |from: Timestamp, until: Timestamp| until.duration_since(from).as_secs_f64();
 
     // Both are killed while pods are being held.
     let silent = Timestamp::now();
-    let stage_now = &stage;
+    let stage_now = &harness;
     let all = stream::iter(0..NODES).map(async |at| stage_now.silence(&node_name(at)).await);
     all.buffer_unordered(AT_ONCE).for_each(async |()| ()).await;
-    until_held(&stage, PODS / 4, silent).await;
-    stage.kill_both();
-    let killed = stage.pods().await.iter().filter(|pod| is_held(pod)).count();
+    until_held(&harness, PODS / 4, silent).await;
+    harness.kill_both();
+    let killed = harness.pods().await.iter().filter(|pod| is_held(pod)).count();
     assert!(killed < PODS, "there was nothing left to do");
-    stage.start_both().await;
-    until_held(&stage, PODS, silent).await;
+    harness.start_both().await;
+    until_held(&harness, PODS, silent).await;
     let all_held = Timestamp::now();
     let held_after = took(silent, all_held);
     eprintln!(
@@ -95,8 +96,8 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     assert!(all_held < silent + SignedDuration::from_secs(OWN_MIN as i64));
 
     // Once more, while all are held; and then for longer than the longest countdown.
-    stage.kill_both();
-    stage.start_both().await;
+    harness.kill_both();
+    harness.start_both().await;
     let outlived = silent + SignedDuration::from_secs(OWN_MAX as i64 + 5);
     let left = (outlived - Timestamp::now()).try_into().unwrap_or(Duration::ZERO);
     let_time_pass(left, "no held pod may leave when its countdown ends").await;
@@ -107,10 +108,10 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     eprintln!("0 of {PODS} held pods evicted within {watched:.0} s; {others} others left");
 
     let released = Timestamp::now();
-    let (code, message) = stage.command(&["release", "--all", "--timeout", "60s"]).await;
+    let (code, message) = harness.command(&["release", "--all", "--timeout", "60s"]).await;
     assert_eq!(code, Some(0), "{message}");
     let due: BTreeMap<String, Timestamp> =
-        stage.pods().await.iter().map(|pod| (name(pod), due(pod).unwrap())).collect();
+        harness.pods().await.iter().map(|pod| (name(pod), due(pod).unwrap())).collect();
     assert_eq!(due.len(), PODS, "a pod left before it could be released");
     eprintln!("all released after {:.1} s", took(released, Timestamp::now()));
     let last = *due.values().max().unwrap();
@@ -124,10 +125,10 @@ async fn two_thousand_pods_outlive_kill_9_of_both_sides_and_leave_in_time() {
     assert!(late.iter().all(|late| late.abs() <= IN_TIME), "{least} s to {most} s");
 }
 
-async fn until_held(stage: &Stage, number: usize, silent: Timestamp) {
+async fn until_held(harness: &ManagedHarness, number: usize, silent: Timestamp) {
     let limit = silent + SignedDuration::from_secs(OWN_MIN as i64);
     loop {
-        let held = stage.pods().await.iter().filter(|pod| is_held(pod)).count();
+        let held = harness.pods().await.iter().filter(|pod| is_held(pod)).count();
         if held >= number {
             return;
         }

@@ -2,7 +2,9 @@
 //! written.
 
 use crate::admission::review_server;
-use crate::stage::{HELD, NOT_READY, STARTUP_TIMEOUT, Stage, UNREACHABLE, is_held, name, record, seconds};
+use crate::harness::{
+    HELD, ManagedHarness, NOT_READY, STARTUP_TIMEOUT, UNREACHABLE, is_held, name, record, seconds,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::join_all;
@@ -32,11 +34,11 @@ async fn holds_outlast_refusals_throttling_and_other_writers() {
         return;
     };
     let all = async {
-        let stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=off"]).await;
-        rejected(&stage).await;
-        throttled(&stage).await;
-        reconciled(&stage).await;
-        forged(&stage).await;
+        let harness = ManagedHarness::set(&tools, "toleration-hold-controller", &["--hold-limit=off"]).await;
+        rejected(&harness).await;
+        throttled(&harness).await;
+        reconciled(&harness).await;
+        forged(&harness).await;
     };
     tokio::task::LocalSet::new().run_until(all).await;
 }
@@ -45,46 +47,46 @@ fn path(pod: &str) -> String {
     format!("/api/v1/namespaces/default/pods/{pod}")
 }
 
-async fn create(stage: &Stage, name: &str, node: &str, own: i64) {
+async fn create(harness: &ManagedHarness, name: &str, node: &str, own: i64) {
     let fixture = pod(name, node).bearing(NOT_READY, Some(own)).bearing(UNREACHABLE, Some(own));
-    fixture.create(&stage.admin).await.unwrap();
+    fixture.create(&harness.admin).await.unwrap();
 }
 
 /// Holds a node and silences it. Returns the exit code of the command, and its output.
-async fn hold(stage: &Stage, node: &str, timeout: &str) -> (Option<i32>, String) {
-    let response = stage.command(&["hold", node, "--for", "2h", "--timeout", timeout]).await;
-    stage.silence(node).await;
+async fn hold(harness: &ManagedHarness, node: &str, timeout: &str) -> (Option<i32>, String) {
+    let response = harness.command(&["hold", node, "--for", "2h", "--timeout", timeout]).await;
+    harness.silence(node).await;
     response
 }
 
-async fn are_held(stage: &Stage, node: &str) -> bool {
-    stage.on(node).await.iter().all(is_held)
+async fn are_held(harness: &ManagedHarness, node: &str) -> bool {
+    harness.on(node).await.iter().all(is_held)
 }
 
-fn output(stage: &Stage) -> String {
-    stage.ours.as_ref().unwrap().output()
+fn output(harness: &ManagedHarness) -> String {
+    harness.ours.as_ref().unwrap().output()
 }
 
 /// A webhook rejects changes of pods. A pod whose seconds end meanwhile leaves; each other one is held once it can be.
-async fn rejected(stage: &Stage) {
-    create_node(&stage.admin, "refused", &[]).await.unwrap();
+async fn rejected(harness: &ManagedHarness) {
+    create_node(&harness.admin, "refused", &[]).await.unwrap();
     for name in ["first", "second", "gone"] {
-        create(stage, name, "refused", OWN).await;
+        create(harness, name, "refused", OWN).await;
     }
-    create(stage, "short", "refused", SHORT).await;
+    create(harness, "short", "refused", SHORT).await;
     let (rejects, requested) = (Rc::new(Cell::new(true)), Rc::new(Cell::new(0)));
-    open_webhook(stage, Rc::clone(&rejects), Rc::clone(&requested)).await;
+    open_webhook(harness, Rc::clone(&rejects), Rc::clone(&requested)).await;
     requested.set(0);
-    let (code, message) = hold(stage, "refused", "1s").await;
+    let (code, message) = hold(harness, "refused", "1s").await;
     assert!(code == Some(1) && message.contains("0 of 4 pods held after 1s"), "{code:?}: {message}");
-    delete_pod(&stage.admin, "gone").await.unwrap();
-    create(stage, "gone", "refused", OWN + 7).await;
-    stage
-        .until("the pod to leave that cannot wait", async |stage| stage.on("refused").await.len() == 3)
+    delete_pod(&harness.admin, "gone").await.unwrap();
+    create(harness, "gone", "refused", OWN + 7).await;
+    harness
+        .until("the pod to leave that cannot wait", async |harness| harness.on("refused").await.len() == 3)
         .await;
-    let pods = stage.on("refused").await;
+    let pods = harness.on("refused").await;
     assert!(pods.iter().all(|pod| record(pod).is_none() && seconds(pod) >= Some(OWN)), "{pods:?}");
-    let message = output(stage);
+    let message = output(harness);
     assert!(
         message.contains("cannot change tolerationSeconds, retrying") && message.contains("no change today"),
         "{message}"
@@ -93,17 +95,17 @@ async fn rejected(stage: &Stage) {
     assert!((8..80).contains(&requested.get()), "{} requests", requested.get());
 
     rejects.set(false);
-    stage.until("the others to be held", async |stage| are_held(stage, "refused").await).await;
-    let pods = stage.on("refused").await;
+    harness.until("the others to be held", async |harness| are_held(harness, "refused").await).await;
+    let pods = harness.on("refused").await;
     let again = pods.iter().find(|pod| name(pod) == "gone").and_then(record).unwrap();
     assert_eq!(again["held"][0]["tolerationSeconds"], OWN + 7, "another pod's seconds");
-    stage.admin.delete(&format!("{WEBHOOKS}/refuses"), &json!({})).await.unwrap();
-    set_taints(&stage.admin, "refused", &[]).await.unwrap();
-    let (code, message) = stage.command(&["release", "refused"]).await;
+    harness.admin.delete(&format!("{WEBHOOKS}/refuses"), &json!({})).await.unwrap();
+    set_taints(&harness.admin, "refused", &[]).await.unwrap();
+    let (code, message) = harness.command(&["release", "refused"]).await;
     assert_eq!(code, Some(0), "{message}");
-    stage
-        .until("all to be as they were", async |stage| {
-            let pods = stage.on("refused").await;
+    harness
+        .until("all to be as they were", async |harness| {
+            let pods = harness.on("refused").await;
             let own = |pod: &Value| if name(pod) == "gone" { OWN + 7 } else { OWN };
             pods.iter().all(|pod| record(pod).is_none() && seconds(pod) == Some(own(pod)))
         })
@@ -111,7 +113,7 @@ async fn rejected(stage: &Stage) {
 }
 
 /// Returns once it rejects.
-async fn open_webhook(stage: &Stage, rejects: Rc<Cell<bool>>, requested: Rc<Cell<usize>>) {
+async fn open_webhook(harness: &ManagedHarness, rejects: Rc<Cell<bool>>, requested: Rc<Cell<usize>>) {
     let authority = TestAuthority::new().unwrap();
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
     review_server::listen(port, &authority, async move |_: &str, _: &Value| {
@@ -131,20 +133,20 @@ async fn open_webhook(stage: &Stage, rejects: Rc<Cell<bool>>, requested: Rc<Cell
             "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods"]}],
         }],
     });
-    stage.admin.create(WEBHOOKS, &webhook).await.unwrap();
+    harness.admin.create(WEBHOOKS, &webhook).await.unwrap();
     wait::until("the webhook to refuse", STARTUP_TIMEOUT, async || {
         let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
-        Ok(stage.admin.patch(&path("first"), PatchType::Merge, &label).await.is_err().then_some(()))
+        Ok(harness.admin.patch(&path("first"), PatchType::Merge, &label).await.is_err().then_some(()))
     })
     .await
     .unwrap();
 }
 
 /// API priority and fairness allows one patch of a pod at a time for the account, and answers all others with 429.
-async fn throttled(stage: &Stage) {
-    create_node(&stage.admin, "throttled", &[]).await.unwrap();
+async fn throttled(harness: &ManagedHarness) {
+    create_node(&harness.admin, "throttled", &[]).await.unwrap();
     for at in 0..THROTTLED {
-        create(stage, &format!("throttled-{at}"), "throttled", OWN).await;
+        create(harness, &format!("throttled-{at}"), "throttled", OWN).await;
     }
     let level = json!({
         "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "kind": "PriorityLevelConfiguration",
@@ -166,9 +168,9 @@ async fn throttled(stage: &Stage) {
             }],
         },
     });
-    stage.admin.create(&format!("{FLOW}/prioritylevelconfigurations"), &level).await.unwrap();
-    stage.admin.create(&format!("{FLOW}/flowschemas"), &schema).await.unwrap();
-    let ours = TestApi::from_kubeconfig(&stage.account).await.unwrap();
+    harness.admin.create(&format!("{FLOW}/prioritylevelconfigurations"), &level).await.unwrap();
+    harness.admin.create(&format!("{FLOW}/flowschemas"), &schema).await.unwrap();
+    let ours = TestApi::from_kubeconfig(&harness.account).await.unwrap();
     let probe = path("throttled-0");
     wait::until("patches to be throttled", STARTUP_TIMEOUT, async || {
         let all = join_all((0..8).map(|_| ours.patch(&probe, PatchType::Merge, "{}"))).await;
@@ -177,30 +179,32 @@ async fn throttled(stage: &Stage) {
     })
     .await
     .unwrap();
-    let (code, message) = hold(stage, "throttled", "60s").await;
+    let (code, message) = hold(harness, "throttled", "60s").await;
     assert_eq!(code, Some(0), "{message}");
-    assert!(are_held(stage, "throttled").await && stage.on("throttled").await.len() == THROTTLED);
-    let message = output(stage);
+    assert!(are_held(harness, "throttled").await && harness.on("throttled").await.len() == THROTTLED);
+    let message = output(harness);
     assert!(message.contains("429"), "{message}");
-    stage.admin.delete(&format!("{FLOW}/flowschemas/none"), &json!({})).await.unwrap();
+    harness.admin.delete(&format!("{FLOW}/flowschemas/none"), &json!({})).await.unwrap();
 }
 
 /// An operator gives a pod its seconds back as soon as they are cleared, until the operator is stopped.
-async fn reconciled(stage: &Stage) {
+async fn reconciled(harness: &ManagedHarness) {
     /// The first write is answered immediately, each other one 5 s after the previous answer.
     const WRITES: u32 = 3;
     const PAUSE: Duration = Duration::from_secs(5);
-    create_node(&stage.admin, "reconciled", &[]).await.unwrap();
-    create(stage, "reconciled", "reconciled", OWN).await;
-    let (code, message) = hold(stage, "reconciled", "30s").await;
+    create_node(&harness.admin, "reconciled", &[]).await.unwrap();
+    create(harness, "reconciled", "reconciled", OWN).await;
+    let (code, message) = hold(harness, "reconciled", "30s").await;
     assert_eq!(code, Some(0), "{message}");
     let mut responses = Vec::new();
     for _ in 0..WRITES {
         let back = |at| json!({"op": "add", "path": format!("/spec/tolerations/{at}/tolerationSeconds"), "value": OWN});
         let back = json!([back(0), back(1)]).to_string();
         let written = Instant::now();
-        stage.admin.patch(&path("reconciled"), PatchType::Json, &back).await.unwrap();
-        stage.until("the pod to be held again", async |stage| are_held(stage, "reconciled").await).await;
+        harness.admin.patch(&path("reconciled"), PatchType::Json, &back).await.unwrap();
+        harness
+            .until("the pod to be held again", async |harness| are_held(harness, "reconciled").await)
+            .await;
         responses.push(written.elapsed());
     }
     let paused: Duration = responses[1..].iter().sum();
@@ -208,7 +212,7 @@ async fn reconciled(stage: &Stage) {
         responses[0] < PAUSE && paused > (WRITES - 1) * (PAUSE - Duration::from_secs(1)),
         "{responses:?}"
     );
-    let message = output(stage);
+    let message = output(harness);
     assert!(
         message.contains("another writer changed") && message.contains("default/reconciled"),
         "{message}"
@@ -222,26 +226,26 @@ fn order(record: &Value) -> Value {
 }
 
 /// Annotations are removed and, where no admission policy rejects that, corrupted and forged.
-async fn forged(stage: &Stage) {
-    create_node(&stage.admin, "forged", &[]).await.unwrap();
+async fn forged(harness: &ManagedHarness) {
+    create_node(&harness.admin, "forged", &[]).await.unwrap();
     for name in ["absent", "garbled", "fewer", "old"] {
-        create(stage, name, "forged", OWN).await;
+        create(harness, name, "forged", OWN).await;
     }
-    let (code, message) = hold(stage, "forged", "30s").await;
+    let (code, message) = hold(harness, "forged", "30s").await;
     assert_eq!(code, Some(0), "{message}");
     let annotation = async |name: &str| -> Value {
-        stage.admin.get(&path(name)).await.unwrap()["metadata"]["annotations"][HELD].clone()
+        harness.admin.get(&path(name)).await.unwrap()["metadata"]["annotations"][HELD].clone()
     };
     let odd = json!({"metadata": {"annotations": {HELD: "odd"}}}).to_string();
-    let rejected = stage.admin.patch(&path("garbled"), PatchType::Merge, &odd).await.unwrap_err();
+    let rejected = harness.admin.patch(&path("garbled"), PatchType::Merge, &odd).await.unwrap_err();
     assert!(rejected.to_string().contains("only Taintward writes the annotations"), "{rejected}");
     let binding =
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/taintward-pod-records";
-    stage.admin.delete(binding, &json!({})).await.unwrap();
-    stage
-        .until("the policy to be gone", async |stage| {
+    harness.admin.delete(binding, &json!({})).await.unwrap();
+    harness
+        .until("the policy to be gone", async |harness| {
             let tried = format!("{}?dryRun=All", path("garbled"));
-            stage.admin.patch(&tried, PatchType::Merge, &odd).await.is_ok()
+            harness.admin.patch(&tried, PatchType::Merge, &odd).await.is_ok()
         })
         .await;
     let day_ago = Timestamp::now() - SignedDuration::from_hours(25);
@@ -261,20 +265,20 @@ async fn forged(stage: &Stage) {
             }
         };
         let change = json!({"metadata": {"annotations": {HELD: forged}}}).to_string();
-        stage.admin.patch(&path(name), PatchType::Merge, &change).await.unwrap();
+        harness.admin.patch(&path(name), PatchType::Merge, &change).await.unwrap();
         // The node may have become silent meanwhile, which the record then says, too.
         let is_back = |text: &Value| match name {
             "old" => order(text) == order(&before),
             _ => *text == before,
         };
-        stage.until("the record to be put back", async |_| is_back(&annotation(name).await)).await;
+        harness.until("the record to be put back", async |_| is_back(&annotation(name).await)).await;
     }
     // What counts is the order of the node, not the copy in the pod: a forged one ends no hold.
-    let of = async |name: &str| stage.admin.get(&path(name)).await.unwrap();
+    let of = async |name: &str| harness.admin.get(&path(name)).await.unwrap();
     for name in ["absent", "garbled", "fewer", "old"] {
         assert!(is_held(&of(name).await), "{name} is held no longer");
     }
-    let (code, message) = stage.command(&["release", "forged", "--full"]).await;
+    let (code, message) = harness.command(&["release", "forged", "--full"]).await;
     assert_eq!(code, Some(0), "{message}");
     for name in ["absent", "garbled", "fewer", "old"] {
         assert_eq!(seconds(&of(name).await), Some(OWN), "{name}");

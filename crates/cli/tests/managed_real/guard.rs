@@ -1,7 +1,7 @@
 //! Tests the guard: Taintward evicts guarded pods by their own seconds, kube-controller-manager at the ceiling; off
 //! leaves no trace.
 
-use crate::stage::{NOT_READY, Stage, UNREACHABLE, name, seconds};
+use crate::harness::{ManagedHarness, NOT_READY, UNREACHABLE, name, seconds};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
@@ -26,77 +26,80 @@ fn traces(pod: &Value) -> [Value; 2] {
     [pod["spec"]["tolerations"].clone(), pod["metadata"]["annotations"].clone()]
 }
 
-async fn create_pods(stage: &Stage, node: &str, number: usize) {
-    create_node(&stage.admin, node, &[]).await.unwrap();
+async fn create_pods(harness: &ManagedHarness, node: &str, number: usize) {
+    create_node(&harness.admin, node, &[]).await.unwrap();
     for at in 0..number {
         let fixture = pod(&format!("{node}-{at}"), node);
         let fixture = fixture.bearing(NOT_READY, Some(OWN)).bearing(UNREACHABLE, Some(OWN));
         // Half of them without any annotation, as an API server has them.
         let annotations = if at % 2 == 0 { json!({}) } else { json!({"example.com/mine": "1"}) };
-        fixture.with("/metadata", "annotations", annotations).create(&stage.admin).await.unwrap();
+        fixture.with("/metadata", "annotations", annotations).create(&harness.admin).await.unwrap();
     }
     let forever = pod(&format!("{node}-forever"), node).bearing(UNREACHABLE, None).bearing(NOT_READY, None);
-    forever.create(&stage.admin).await.unwrap();
+    forever.create(&harness.admin).await.unwrap();
 }
 
 /// Waits until all pods of a node have left, except the one that stays indefinitely; each must exist until `seconds`
 /// after `began`.
-async fn all_leave(stage: &Stage, node: &str, number: usize, began: Instant, seconds: i64) {
+async fn all_leave(harness: &ManagedHarness, node: &str, number: usize, began: Instant, seconds: i64) {
     let due = Duration::from_secs(seconds.unsigned_abs());
     let latest = (due + SLACK * 2).saturating_sub(began.elapsed());
     let gone = wait::until("all but one pod to leave", latest, async || {
-        let left = stage.on(node).await.len();
+        let left = harness.on(node).await.len();
         let after = began.elapsed();
         assert!(left == number + 1 || after + SLACK >= due, "{left} pods of {node} are left after {after:?}");
         Ok((left == 1).then_some(()))
     });
-    gone.await.unwrap_or_else(|error| panic!("{node}: {error}: {}", stage.ours()));
+    gone.await.unwrap_or_else(|error| panic!("{node}: {error}: {}", harness.ours()));
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn guarded_pods_leave_by_their_own_seconds_and_at_the_ceiling_without_taintward() {
     let Some(tools) = binaries::for_test("guarded_pods_leave_by_their_own_seconds") else { return };
-    let mut stage = Stage::set(&tools, CONTROLLER, &[]).await;
+    let mut harness = ManagedHarness::set(&tools, CONTROLLER, &[]).await;
     for node in ["a", "b", "c"] {
-        create_pods(&stage, node, 4).await;
+        create_pods(&harness, node, 4).await;
     }
-    let (code, message) = stage.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
+    let (code, message) = harness.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
     assert_eq!(code, Some(0), "{message}");
-    let guarded = stage.pods().await;
+    let guarded = harness.pods().await;
     assert_eq!(guarded.iter().filter(|pod| is_guarded(pod)).count(), 12, "{message}");
     let forever = guarded.iter().filter(|pod| name(pod).ends_with("-forever"));
     assert!(forever.clone().count() == 3 && forever.clone().all(|pod| seconds(pod).is_none()));
 
     // Taintward evicts them, with its events; kube-controller-manager waits for the ceiling.
     let began = Instant::now();
-    stage.silence("a").await;
-    all_leave(&stage, "a", 4, began, OWN).await;
-    assert_eq!(stage.ours().matches("pod evicted").count(), 4, "{}", stage.ours());
+    harness.silence("a").await;
+    all_leave(&harness, "a", 4, began, OWN).await;
+    assert_eq!(harness.ours().matches("pod evicted").count(), 4, "{}", harness.ours());
 
     // Killed and restarted in between, it continues to count from the node's silence.
     let began = Instant::now();
-    stage.silence("b").await;
+    harness.silence("b").await;
     let_time_pass(Duration::from_secs(5), "the restart comes in the middle of the countdown").await;
-    stage.restart_ours(CONTROLLER);
-    all_leave(&stage, "b", 4, began, OWN).await;
+    harness.restart_ours(CONTROLLER);
+    all_leave(&harness, "b", 4, began, OWN).await;
 
     // When Taintward is dead, kube-controller-manager evicts the pods at the ceiling.
-    stage.ours.take().unwrap().kill().unwrap();
+    harness.ours.take().unwrap().kill().unwrap();
     let began = Instant::now();
-    stage.silence("c").await;
-    all_leave(&stage, "c", 4, began, CEILING).await;
+    harness.silence("c").await;
+    all_leave(&harness, "c", 4, began, CEILING).await;
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
     let Some(tools) = binaries::for_test("the_guard_leaves_no_trace") else { return };
-    let stage =
-        Stage::set(&tools, "toleration-guard-controller,toleration-hold-controller", &["--hold-limit=off"])
-            .await;
-    create_pods(&stage, "a", 3).await;
-    create_pods(&stage, "b", 3).await;
-    let before: Vec<_> = stage.pods().await.iter().map(traces).collect();
-    let (code, message) = stage.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
+    let harness = ManagedHarness::set(
+        &tools,
+        "toleration-guard-controller,toleration-hold-controller",
+        &["--hold-limit=off"],
+    )
+    .await;
+    create_pods(&harness, "a", 3).await;
+    create_pods(&harness, "b", 3).await;
+    let before: Vec<_> = harness.pods().await.iter().map(traces).collect();
+    let (code, message) = harness.command(&["guard", "on", "default", "--ceiling", "24s"]).await;
     assert_eq!(code, Some(0), "{message}");
 
     // No other writer creates a record; a removed one comes back.
@@ -105,41 +108,41 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
     let patch = json!({"metadata": {"annotations": {GUARD: forged}}}).to_string();
     // A policy takes effect a moment after its creation.
     let trial = format!("{path}?dryRun=All");
-    stage
-        .until("the policy to be in effect", async |stage| {
-            stage.admin.patch(&trial, PatchType::Merge, &patch).await.is_err()
+    harness
+        .until("the policy to be in effect", async |harness| {
+            harness.admin.patch(&trial, PatchType::Merge, &patch).await.is_err()
         })
         .await;
-    let rejected = stage.admin.patch(path, PatchType::Merge, &patch).await.unwrap_err();
+    let rejected = harness.admin.patch(path, PatchType::Merge, &patch).await.unwrap_err();
     assert!(rejected.to_string().contains("only Taintward writes the annotations"), "{rejected}");
     let patch = json!({"metadata": {"annotations": {GUARD: null}}}).to_string();
-    stage.admin.patch(path, PatchType::Merge, &patch).await.unwrap();
-    stage
-        .until("the record to be back", async |stage| is_guarded(&stage.admin.get(path).await.unwrap()))
+    harness.admin.patch(path, PatchType::Merge, &patch).await.unwrap();
+    harness
+        .until("the record to be back", async |harness| is_guarded(&harness.admin.get(path).await.unwrap()))
         .await;
 
     // A hold replaces the ceiling as long as it lasts.
-    let (code, message) = stage.command(&["hold", "a"]).await;
+    let (code, message) = harness.command(&["hold", "a"]).await;
     assert_eq!(code, Some(0), "{message}");
-    stage.silence("a").await;
+    harness.silence("a").await;
     let longer = Duration::from_secs(OWN.unsigned_abs() + 3);
     let_time_pass(longer, "no held pod may leave when its own seconds are over").await;
-    let held = stage.on("a").await;
+    let held = harness.on("a").await;
     assert_eq!(held.len(), 4, "a held pod has left");
     assert!(held.iter().all(|pod| seconds(pod).is_none() && pod["metadata"]["annotations"][GUARD].is_null()));
-    set_taints(&stage.admin, "a", &[]).await.unwrap();
-    let (code, message) = stage.command(&["release", "a"]).await;
+    set_taints(&harness.admin, "a", &[]).await.unwrap();
+    let (code, message) = harness.command(&["release", "a"]).await;
     assert_eq!(code, Some(0), "{message}");
-    stage
-        .until("the pods of a to be guarded again", async |stage| {
-            stage.on("a").await.iter().filter(|pod| is_guarded(pod)).count() == 3
+    harness
+        .until("the pods of a to be guarded again", async |harness| {
+            harness.on("a").await.iter().filter(|pod| is_guarded(pod)).count() == 3
         })
         .await;
 
     // The command reports other taints that evict.
     let other = json!({"key": "maintenance", "effect": "NoExecute"});
-    create_node(&stage.admin, "d", &[other]).await.unwrap();
-    let (code, message) = stage.command(&["guard", "status"]).await;
+    create_node(&harness.admin, "d", &[other]).await.unwrap();
+    let (code, message) = harness.command(&["guard", "status"]).await;
     assert!(code == Some(0) && message.contains("maintenance:NoExecute (1 node)"), "{code:?}: {message}");
     let row = message.lines().find(|line| line.starts_with("default ")).unwrap();
     assert_eq!(
@@ -149,40 +152,40 @@ async fn the_guard_leaves_no_trace_and_its_records_cannot_be_forged() {
     );
 
     // No trace of the guard is left.
-    let (code, message) = stage.command(&["guard", "off", "--all"]).await;
+    let (code, message) = harness.command(&["guard", "off", "--all"]).await;
     assert!(
         code == Some(0) && message.contains("no pod of these namespaces has a ceiling"),
         "{code:?}: {message}"
     );
-    let after: Vec<_> = stage.pods().await.iter().map(traces).collect();
+    let after: Vec<_> = harness.pods().await.iter().map(traces).collect();
     let plain = |traces: &[[Value; 2]]| -> Vec<String> {
         traces.iter().map(|traces| json!(traces).to_string().replace("null", "{}")).collect()
     };
     assert_eq!(plain(&after), plain(&before));
-    let namespace = stage.admin.get("/api/v1/namespaces/default").await.unwrap();
+    let namespace = harness.admin.get("/api/v1/namespaces/default").await.unwrap();
     assert!(namespace["metadata"]["labels"]["taintward.io/guard-ceiling-seconds"].is_null());
-    let (code, message) = stage.command(&["guard", "status"]).await;
+    let (code, message) = harness.command(&["guard", "status"]).await;
     assert!(code == Some(0) && message.contains("no namespace is guarded"), "{code:?}: {message}");
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_guard_without_a_controller_is_reported() {
     let Some(tools) = binaries::for_test("a_guard_without_a_controller_is_reported") else { return };
-    let mut stage = Stage::set(&tools, CONTROLLER, &[]).await;
-    create_pods(&stage, "a", 2).await;
-    stage.kill_both();
-    let (code, message) = stage.command(&["guard", "on", "default", "--timeout", "2s"]).await;
+    let mut harness = ManagedHarness::set(&tools, CONTROLLER, &[]).await;
+    create_pods(&harness, "a", 2).await;
+    harness.kill_both();
+    let (code, message) = harness.command(&["guard", "on", "default", "--timeout", "2s"]).await;
     assert!(code == Some(1) && message.contains("0 of 2 pods guarded after 2s"), "{code:?}: {message}");
-    let (code, message) = stage.command(&["guard", "on", "nowhere"]).await;
+    let (code, message) = harness.command(&["guard", "on", "nowhere"]).await;
     assert!(
         code == Some(1) && message.contains("namespace nowhere does not exist; nothing was changed"),
         "{code:?}: {message}"
     );
-    let (code, message) = stage.command(&["guard", "off", "-l", "no=such"]).await;
+    let (code, message) = harness.command(&["guard", "off", "-l", "no=such"]).await;
     assert!(code == Some(1) && message.contains("no namespace matches these labels"), "{code:?}: {message}");
     let odd = json!({"metadata": {"labels": {"taintward.io/guard-ceiling-seconds": "often"}}}).to_string();
-    stage.admin.patch("/api/v1/namespaces/default", PatchType::Merge, &odd).await.unwrap();
-    let (code, message) = stage.command(&["guard", "status"]).await;
+    harness.admin.patch("/api/v1/namespaces/default", PatchType::Merge, &odd).await.unwrap();
+    let (code, message) = harness.command(&["guard", "status"]).await;
     assert!(
         code == Some(0) && message.contains("of default is not a number from 10 to 604800"),
         "{code:?}: {message}"

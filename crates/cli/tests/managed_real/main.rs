@@ -22,11 +22,11 @@ mod cli {
 mod crowd;
 mod faults;
 mod guard;
+mod harness;
 mod holds;
 mod other_taints;
 mod page;
 mod removed_annotations;
 mod replicas;
-mod stage;
 mod viewer;
 mod views;

@@ -2,7 +2,7 @@
 //! page.
 
 use crate::cli::document::{files, here, play};
-use crate::stage::{NOT_READY, Stage, UNREACHABLE};
+use crate::harness::{ManagedHarness, NOT_READY, UNREACHABLE};
 use serde_json::json;
 use std::process::Command;
 use taintward_envtest::api::PatchType;
@@ -13,21 +13,21 @@ use taintward_envtest::{Account, binaries};
 async fn the_page_leads_through_backfill_and_holds() {
     let Some(tools) = binaries::for_test("the_page_leads_through_backfill_and_holds") else { return };
     // Until the page has installed it, Taintward only observes.
-    let mut stage = Stage::set(&tools, "toleration-hold-controller", &[]).await;
+    let mut harness = ManagedHarness::set(&tools, "toleration-hold-controller", &[]).await;
     for node in ["n1", "n2"] {
-        create_node(&stage.admin, node, &[]).await.unwrap();
+        create_node(&harness.admin, node, &[]).await.unwrap();
         let zone = json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "eu-1a"}}}).to_string();
-        stage.admin.patch(&format!("/api/v1/nodes/{node}"), PatchType::Merge, &zone).await.unwrap();
+        harness.admin.patch(&format!("/api/v1/nodes/{node}"), PatchType::Merge, &zone).await.unwrap();
         for name in ["web", "db"] {
             let fixture = pod(&format!("{name}-{node}"), node);
             let fixture = fixture.bearing(NOT_READY, Some(300)).bearing(UNREACHABLE, Some(300));
-            fixture.create(&stage.admin).await.unwrap();
+            fixture.create(&harness.admin).await.unwrap();
         }
     }
     let own = pod("own", "n1").bearing(NOT_READY, Some(5)).bearing(UNREACHABLE, Some(5));
-    own.create(&stage.admin).await.unwrap();
+    own.create(&harness.admin).await.unwrap();
     let page = here("../../docs/managed-clusters.md");
-    let folder = stage.cluster.folder().to_owned();
+    let folder = harness.cluster.folder().to_owned();
     let document = std::fs::read_to_string(&page).unwrap();
     for (name, text) in files(&document) {
         std::fs::write(folder.join(name), text).unwrap();
@@ -40,7 +40,7 @@ async fn the_page_leads_through_backfill_and_holds() {
     });
     let mut install = before.next();
     let kubectl = tools.path("kubectl").unwrap();
-    let config = stage.cluster.kubeconfig(Account::Admin, 0);
+    let config = harness.cluster.kubeconfig(Account::Admin, 0);
     let run = |words: &[String]| {
         let mut command = match &*words[0] {
             "kubectl" => Command::new(&kubectl),
@@ -56,7 +56,7 @@ async fn the_page_leads_through_backfill_and_holds() {
             assert!(run(&words).status.success(), "{words:?}");
             // No kubelet runs what was installed.
             let at = words.iter().position(|word| word == "--controllers").unwrap();
-            stage.restart_ours(&words[at + 1]);
+            harness.restart_ours(&words[at + 1]);
             install = before.next();
         }
         let done = run(&typed.words());

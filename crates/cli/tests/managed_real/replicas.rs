@@ -1,6 +1,6 @@
 //! Tests two replicas: one takes over when the other is killed during a hold.
 
-use crate::stage::{NOT_READY, STARTUP_TIMEOUT, Stage, UNREACHABLE, is_held, name, seconds};
+use crate::harness::{ManagedHarness, NOT_READY, STARTUP_TIMEOUT, UNREACHABLE, is_held, name, seconds};
 use jiff::{SignedDuration, Timestamp};
 use taintward_envtest::fixtures::{create_node, pod, set_taints};
 use taintward_envtest::{ChildProcess, binaries, wait};
@@ -27,42 +27,43 @@ async fn another_leader_continues_what_the_first_has_begun() {
     let Some(tools) = binaries::for_test("another_leader_continues_what_the_first_has_begun") else {
         return;
     };
-    let mut stage = Stage::set(&tools, "toleration-hold-controller", &["--hold-limit=1"]).await;
-    stage.ours.take().unwrap().kill().unwrap();
-    let mut first = stage.replica(&ELECTION);
+    let mut harness = ManagedHarness::set(&tools, "toleration-hold-controller", &["--hold-limit=1"]).await;
+    harness.ours.take().unwrap().kill().unwrap();
+    let mut first = harness.replica(&ELECTION);
     contains(&first, "acting=true").await;
-    let second = stage.replica(&ELECTION);
+    let second = harness.replica(&ELECTION);
     contains(&second, "toleration seconds synced").await;
-    stage.ours = Some(second);
+    harness.ours = Some(second);
     for at in 0..NODES {
-        create_node(&stage.admin, &format!("n{at}"), &[]).await.unwrap();
+        create_node(&harness.admin, &format!("n{at}"), &[]).await.unwrap();
     }
     for at in 0..PODS {
         let fixture = pod(&format!("p{at}"), &format!("n{}", at % NODES));
         let fixture = fixture.bearing(NOT_READY, Some(OWN)).bearing(UNREACHABLE, Some(OWN));
-        fixture.create(&stage.admin).await.unwrap();
+        fixture.create(&harness.admin).await.unwrap();
     }
-    let held = async |stage: &Stage| stage.pods().await.iter().filter(|pod| is_held(pod)).count();
+    let held =
+        async |harness: &ManagedHarness| harness.pods().await.iter().filter(|pod| is_held(pod)).count();
     let silent = Timestamp::now();
     for at in 0..NODES {
-        stage.silence(&format!("n{at}")).await;
+        harness.silence(&format!("n{at}")).await;
     }
-    stage.until("a part to be held", async |stage| held(stage).await >= 20).await;
-    assert!(!stage.ours.as_ref().unwrap().output().contains("pod held"), "the follower has held pods");
+    harness.until("a part to be held", async |harness| held(harness).await >= 20).await;
+    assert!(!harness.ours.as_ref().unwrap().output().contains("pod held"), "the follower has held pods");
     first.kill().unwrap();
-    let by_first = held(&stage).await;
+    let by_first = held(&harness).await;
     assert!(by_first < PODS, "the second had nothing left to do");
-    stage.until("the second to hold the others", async |stage| held(stage).await == PODS).await;
+    harness.until("the second to hold the others", async |harness| held(harness).await == PODS).await;
     assert!(Timestamp::now() < silent + SignedDuration::from_secs(OWN - 4));
-    contains(stage.ours.as_ref().unwrap(), "pod held").await;
+    contains(harness.ours.as_ref().unwrap(), "pod held").await;
 
     // It also knows the seconds of pods that the first has held.
     for at in 0..NODES {
-        set_taints(&stage.admin, &format!("n{at}"), &[]).await.unwrap();
+        set_taints(&harness.admin, &format!("n{at}"), &[]).await.unwrap();
     }
-    stage
-        .until("all to be as they were", async |stage| {
-            let pods = stage.pods().await;
+    harness
+        .until("all to be as they were", async |harness| {
+            let pods = harness.pods().await;
             let is_well = |pod| seconds(pod) == Some(OWN) && pod["metadata"]["annotations"].is_null();
             assert_eq!(pods.len(), PODS, "{:?}", pods.iter().map(name).collect::<Vec<_>>());
             pods.iter().all(is_well)

@@ -1,7 +1,7 @@
 //! Tests the commands with the permissions of Kubernetes' own role `view`, which reads pods but no nodes.
 
 use crate::cli::running::text;
-use crate::stage::{Stage, UNREACHABLE};
+use crate::harness::{ManagedHarness, UNREACHABLE};
 use serde_json::{Value, json};
 use std::process::Command;
 use taintward_envtest::binaries;
@@ -12,21 +12,21 @@ const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 #[tokio::test(flavor = "current_thread")]
 async fn a_viewer_learns_once_which_permission_is_missing() {
     let Some(tools) = binaries::for_test("a_viewer_learns_once_which_permission_is_missing") else { return };
-    let stage = Stage::set(&tools, "toleration-guard-controller", &[]).await;
+    let harness = ManagedHarness::set(&tools, "toleration-guard-controller", &[]).await;
     for node in ["a", "b"] {
-        create_node(&stage.admin, node, &[]).await.unwrap();
+        create_node(&harness.admin, node, &[]).await.unwrap();
         for at in 0..2 {
             let fixture = pod(&format!("{node}-{at}"), node).bearing(UNREACHABLE, Some(500));
-            fixture.create(&stage.admin).await.unwrap();
+            fixture.create(&harness.admin).await.unwrap();
         }
     }
-    stage.silence("a").await;
+    harness.silence("a").await;
     // The rules of `view` come from this role, by a controller that does not run here.
     let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:aggregate-to-view"});
     let user = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "viewer"});
     let binding = json!({"metadata": {"name": "viewer"}, "roleRef": role, "subjects": [user]});
-    stage.admin.create(BINDINGS, &binding).await.unwrap();
-    let kubeconfig = stage.cluster.kubeconfig_as("viewer", &["system:authenticated"]).unwrap();
+    harness.admin.create(BINDINGS, &binding).await.unwrap();
+    let kubeconfig = harness.cluster.kubeconfig_as("viewer", &["system:authenticated"]).unwrap();
 
     let run = async |words: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));

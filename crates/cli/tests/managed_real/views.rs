@@ -2,7 +2,7 @@
 //! it: guarded, released, and evicted by kube-controller-manager.
 
 use crate::board::client::{BoardAddress, board_with};
-use crate::stage::{NOT_READY, Stage, UNREACHABLE, name};
+use crate::harness::{ManagedHarness, NOT_READY, UNREACHABLE, name};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ const MAINTENANCE: &str = "example.com/maintenance";
 const LATE_MAX: SignedDuration = SignedDuration::from_secs(3);
 
 /// The result of a command as JSON; remarks follow it on standard error.
-async fn object(stage: &Stage, words: &[&str]) -> Value {
-    let (_, message) = stage.command(&[words, &["-o", "json"]].concat()).await;
+async fn object(harness: &ManagedHarness, words: &[&str]) -> Value {
+    let (_, message) = harness.command(&[words, &["-o", "json"]].concat()).await;
     let first = serde_json::Deserializer::from_str(&message).into_iter().next();
     first.and_then(Result::ok).unwrap_or_else(|| panic!("{words:?}: {message}"))
 }
@@ -82,73 +82,73 @@ fn deletions(tail: &mut AuditTail) -> BTreeMap<String, (Timestamp, bool)> {
 }
 
 /// Every view has the deadlines of `pending`.
-async fn every_view_agrees(stage: &Stage, pending: &BTreeMap<String, Timestamp>) {
-    let plan = object(stage, &["plan"]).await;
+async fn every_view_agrees(harness: &ManagedHarness, pending: &BTreeMap<String, Timestamp>) {
+    let plan = object(harness, &["plan"]).await;
     assert_eq!(deadlines(&plan["items"]), *pending, "{plan}");
     let mut of_nodes = BTreeMap::new();
     for node in ["a", "b", "c"] {
-        let explained = object(stage, &["explain", &format!("node/{node}")]).await;
+        let explained = object(harness, &["explain", &format!("node/{node}")]).await;
         of_nodes.append(&mut deadlines(&explained["evictions"]));
     }
     assert_eq!(of_nodes, *pending);
     for (pod, at) in pending {
-        let explained = object(stage, &["explain", &format!("pod/{pod}")]).await;
+        let explained = object(harness, &["explain", &format!("pod/{pod}")]).await;
         assert_eq!(explained["evictedAt"], json!(at.to_string()), "{explained}");
     }
 }
 
 /// A pod that is being deleted and one that stays are on the board only, and `explain` agrees.
-async fn the_board_has_pods_without_a_time(stage: &Stage, board: &Arc<BoardAddress>) {
+async fn the_board_has_pods_without_a_time(harness: &ManagedHarness, board: &Arc<BoardAddress>) {
     let stays = pod("stays", "c").bearing(MAINTENANCE, None);
-    stays.create(&stage.admin).await.unwrap();
+    stays.create(&harness.admin).await.unwrap();
     let deleted = pod("deleted", "c").with("/metadata", "finalizers", json!(["example.com/wait"]));
-    deleted.create(&stage.admin).await.unwrap();
-    stage
-        .until("the pod to be deleted", async |stage| {
-            stage.on("c").await.iter().any(|pod| pod["metadata"]["deletionTimestamp"].is_string())
+    deleted.create(&harness.admin).await.unwrap();
+    harness
+        .until("the pod to be deleted", async |harness| {
+            harness.on("c").await.iter().any(|pod| pod["metadata"]["deletionTimestamp"].is_string())
         })
         .await;
     let row = |name: &str, phase| (name.to_owned(), (phase, 0, String::new()));
     the_board_agrees(board, BTreeMap::from([row("stays", 0), row("deleted", 4)])).await;
-    assert_eq!(object(stage, &["pending", "-A"]).await["items"], json!([]));
-    assert_eq!(object(stage, &["explain", "pod/stays"]).await["outcome"], "Stays");
+    assert_eq!(object(harness, &["pending", "-A"]).await["items"], json!([]));
+    assert_eq!(object(harness, &["explain", "pod/stays"]).await["outcome"], "Stays");
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn every_view_names_the_time_at_which_a_pod_leaves() {
     let Some(tools) = binaries::for_test("every_view_names_the_time_at_which_a_pod_leaves") else { return };
     let both = "toleration-guard-controller,toleration-hold-controller";
-    let stage = Stage::with_audit(&tools, both, &["--hold-limit=off"], Audit::Full).await;
+    let harness = ManagedHarness::with_audit(&tools, both, &["--hold-limit=off"], Audit::Full).await;
     let why = "older ones evict only together with node-lifecycle-controller, which removes taints when it restarts";
-    if stage.cluster.is_before(33, "every_view_names_the_time_at_which_a_pod_leaves", why) {
+    if harness.cluster.is_before(33, "every_view_names_the_time_at_which_a_pod_leaves", why) {
         return;
     }
-    let mut audit = stage.cluster.audit_tail();
-    let kubeconfig = stage.cluster.kubeconfig(Account::Admin, 0).to_str().unwrap().to_owned();
+    let mut audit = harness.cluster.audit_tail();
+    let kubeconfig = harness.cluster.kubeconfig(Account::Admin, 0).to_str().unwrap().to_owned();
     let (_running, board) = tokio::task::spawn_blocking(move || board_with(&kubeconfig)).await.unwrap();
     let board = Arc::new(board);
     for node in ["a", "b", "c"] {
-        create_node(&stage.admin, node, &[]).await.unwrap();
+        create_node(&harness.admin, node, &[]).await.unwrap();
         for at in 0..2 {
             let fixture = pod(&format!("{node}-{at}"), node).bearing(MAINTENANCE, Some(OWN));
             let fixture = fixture.bearing(NOT_READY, Some(OWN)).bearing(UNREACHABLE, Some(OWN));
-            fixture.create(&stage.admin).await.unwrap();
+            fixture.create(&harness.admin).await.unwrap();
         }
     }
-    let (code, message) = stage.command(&["guard", "on", "default", "--ceiling", "600s"]).await;
+    let (code, message) = harness.command(&["guard", "on", "default", "--ceiling", "600s"]).await;
     assert_eq!(code, Some(0), "{message}");
-    let (code, message) = stage.command(&["hold", "b", "--for", "1h", "--reason", "a new switch"]).await;
+    let (code, message) = harness.command(&["hold", "b", "--for", "1h", "--reason", "a new switch"]).await;
     assert_eq!(code, Some(0), "{message}");
-    stage.silence("a").await;
-    stage.silence("b").await;
-    set_taints(&stage.admin, "c", &[json!({"key": MAINTENANCE, "effect": "NoExecute"})]).await.unwrap();
+    harness.silence("a").await;
+    harness.silence("b").await;
+    set_taints(&harness.admin, "c", &[json!({"key": MAINTENANCE, "effect": "NoExecute"})]).await.unwrap();
     let_time_pass(
         Duration::from_secs(1),
         "the processes observe the taints; a pending pod may not be missing",
     )
     .await;
 
-    let list = object(&stage, &["pending", "-A"]).await;
+    let list = object(&harness, &["pending", "-A"]).await;
     let pending = deadlines(&list["items"]);
     assert_eq!(pending.keys().collect::<Vec<_>>(), ["a-0", "a-1", "c-0", "c-1"], "{list}");
     for row in list["items"].as_array().unwrap() {
@@ -160,23 +160,23 @@ async fn every_view_names_the_time_at_which_a_pod_leaves() {
     let held: Vec<&Value> = list["held"].as_array().unwrap().iter().map(|row| &row["pod"]).collect();
     assert_eq!(held, ["b-0", "b-1"], "{list}");
     the_board_agrees(&board, as_on_the_board(&list)).await;
-    every_view_agrees(&stage, &pending).await;
-    let explained = object(&stage, &["explain", "pod/b-0"]).await;
+    every_view_agrees(&harness, &pending).await;
+    let explained = object(&harness, &["explain", "pod/b-0"]).await;
     assert_eq!(
         (&explained["outcome"], &explained["hold"]["reason"]),
         (&json!("Held"), &json!("a new switch"))
     );
-    assert_eq!(object(&stage, &["explain", "node/b"]).await["pods"]["held"], 2);
+    assert_eq!(object(&harness, &["explain", "node/b"]).await["pods"]["held"], 2);
 
     // They leave at these times, by the controllers that the views name; the held ones stay.
-    stage.until("the pods to leave", async |stage| stage.pods().await.len() == 2).await;
+    harness.until("the pods to leave", async |harness| harness.pods().await.len() == 2).await;
     let done = deletions(&mut audit);
     for (pod, at) in &pending {
         let (left, is_ours) = done[pod];
         assert!((SignedDuration::ZERO..=LATE_MAX).contains(&left.duration_since(*at)), "{pod}: {at}, {left}");
         assert_eq!(is_ours, pod.starts_with('a'), "{pod}");
     }
-    let past = object(&stage, &["pending", "--past", "-A"]).await;
+    let past = object(&harness, &["pending", "--past", "-A"]).await;
     let by = |row: &Value| {
         (row["pod"].as_str().unwrap().to_owned(), row["evictedBy"].as_str().unwrap().to_owned())
     };
@@ -188,19 +188,19 @@ async fn every_view_names_the_time_at_which_a_pod_leaves() {
     }
 
     // Released, they count from then.
-    assert_eq!(stage.on("b").await.iter().map(name).collect::<Vec<_>>(), ["b-0", "b-1"]);
-    let (code, message) = stage.command(&["release", "b"]).await;
+    assert_eq!(harness.on("b").await.iter().map(name).collect::<Vec<_>>(), ["b-0", "b-1"]);
+    let (code, message) = harness.command(&["release", "b"]).await;
     assert_eq!(code, Some(0), "{message}");
-    let list = object(&stage, &["pending", "-A"]).await;
+    let list = object(&harness, &["pending", "-A"]).await;
     let released = deadlines(&list["items"]);
     assert_eq!(released.len(), 2);
     the_board_agrees(&board, as_on_the_board(&list)).await;
-    every_view_agrees(&stage, &released).await;
-    stage.until("the released pods to leave", async |stage| stage.pods().await.is_empty()).await;
+    every_view_agrees(&harness, &released).await;
+    harness.until("the released pods to leave", async |harness| harness.pods().await.is_empty()).await;
     let done = deletions(&mut audit);
     for (pod, at) in released {
         let (left, _) = done[&pod];
         assert!((SignedDuration::ZERO..=LATE_MAX).contains(&left.duration_since(at)), "{pod}: {at}, {left}");
     }
-    the_board_has_pods_without_a_time(&stage, &board).await;
+    the_board_has_pods_without_a_time(&harness, &board).await;
 }

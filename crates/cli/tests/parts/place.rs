@@ -23,12 +23,12 @@ pub(crate) struct Place {
     pub(crate) nodes: Vec<String>,
     pub(crate) kubeconfig: PathBuf,
     pub(crate) folder: PathBuf,
-    _held: Held,
+    _held: PlaceOwner,
 }
 
 /// What ends with the place.
 #[allow(dead_code, reason = "held, not looked at")]
-enum Held {
+enum PlaceOwner {
     Sandbox(Sandbox),
     Real(ChildProcess, Box<Cluster>),
 }
@@ -77,7 +77,7 @@ impl Place {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let held = Held::Sandbox(Sandbox(sandbox));
+        let held = PlaceOwner::Sandbox(Sandbox(sandbox));
         let api = until("the sandbox to answer", async || Ok(answering(&kubeconfig).await)).await;
         let nodes = (1..=NODES).map(|number| format!("n{number}")).collect();
         Self { what, api, nodes, kubeconfig, folder, _held: held }.with_ready_nodes().await
@@ -101,7 +101,7 @@ impl Place {
             api.patch(&format!("/api/v1/nodes/{node}/status"), PatchType::Merge, &status).await.unwrap();
             kwok::adopt(&api, node).await.unwrap();
         }
-        let held = Held::Real(kubelets, Box::new(cluster));
+        let held = PlaceOwner::Real(kubelets, Box::new(cluster));
         Self { what, api, nodes, kubeconfig, folder, _held: held }.with_ready_nodes().await
     }
 

@@ -1,9 +1,10 @@
 //! Tests credentials that expire, are revoked or come late: evictions continue within seconds of valid ones.
 
-use super::program::Taintward;
-use super::stage::{
-    LATE_MAX, Scene, Subject, Terms, let_controllers_observe, let_seconds_pass, let_time_pass_until, seconds,
+use super::harness::{
+    LATE_MAX, ScenarioHarness, Subject, Terms, let_controllers_observe, let_seconds_pass,
+    let_time_pass_until, seconds,
 };
+use super::program::Taintward;
 use super::witness::Witness;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -41,41 +42,45 @@ fn replace(cluster: &Cluster, name: &str, text: &str) {
 }
 
 /// A token of Taintward's account that ends with the Secret of this name.
-async fn token(scene: &Scene<'_>, name: &str) -> String {
+async fn token(harness: &ScenarioHarness<'_>, name: &str) -> String {
     let secrets = "/api/v1/namespaces/kube-system/secrets";
     let secret = json!({"metadata": {"name": name}});
-    let secret = scene.admin.create(secrets, &secret).await.unwrap();
+    let secret = harness.admin.create(secrets, &secret).await.unwrap();
     let bound = json!({"kind": "Secret", "apiVersion": "v1", "name": name, "uid": secret["metadata"]["uid"]});
     let requested = json!({"spec": {"expirationSeconds": 3600, "boundObjectRef": bound}});
     let path = "/api/v1/namespaces/kube-system/serviceaccounts/taintward/token";
-    let given = scene.admin.create(path, &requested).await.unwrap();
+    let given = harness.admin.create(path, &requested).await.unwrap();
     given["status"]["token"].as_str().unwrap().to_owned()
 }
 
-async fn revoke(scene: &Scene<'_>, name: &str) {
-    scene.admin.delete(&format!("/api/v1/namespaces/kube-system/secrets/{name}"), &json!({})).await.unwrap();
+async fn revoke(harness: &ScenarioHarness<'_>, name: &str) {
+    harness
+        .admin
+        .delete(&format!("/api/v1/namespaces/kube-system/secrets/{name}"), &json!({}))
+        .await
+        .unwrap();
 }
 
 /// A pod that is due, on a node of its own, and one that is not for long.
-async fn due(scene: &Scene<'_>, name: &str) -> (Subject, Subject) {
-    scene.create_node(name).await;
-    let due = scene.create_pod(pod(name, name)).await;
-    let long = scene.create_pod(pod(&format!("{name}-long"), name).bearing("k", Some(300))).await;
+async fn due(harness: &ScenarioHarness<'_>, name: &str) -> (Subject, Subject) {
+    harness.create_node(name).await;
+    let due = harness.create_pod(pod(name, name)).await;
+    let long = harness.create_pod(pod(&format!("{name}-long"), name).bearing("k", Some(300))).await;
     let_controllers_observe().await;
-    scene.set_taints(name, &[no_execute("k", "v")]).await;
+    harness.set_taints(name, &[no_execute("k", "v")]).await;
     (due, long)
 }
 
 /// Checks that all due pods leave within seconds of this time, and no others.
-async fn goes_on(scene: &Scene<'_>, pods: &[(Subject, Subject)], name: &str, back: Timestamp) {
+async fn goes_on(harness: &ScenarioHarness<'_>, pods: &[(Subject, Subject)], name: &str, back: Timestamp) {
     for (due, long) in pods {
-        scene.goes_within(due, back, back + seconds(BACK)).await;
-        scene.stays_until(long, Timestamp::now()).await;
+        harness.goes_within(due, back, back + seconds(BACK)).await;
+        harness.stays_until(long, Timestamp::now()).await;
     }
-    let (next, long) = due(scene, name).await;
+    let (next, long) = due(harness, name).await;
     let begun = Timestamp::now() - SignedDuration::from_secs(1);
-    scene.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
-    scene.stays_until(&long, Timestamp::now()).await;
+    harness.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
+    harness.stays_until(&long, Timestamp::now()).await;
 }
 
 async fn started(cluster: &Cluster, kubeconfig: &std::path::Path) -> Taintward {
@@ -101,7 +106,7 @@ pub(crate) async fn an_expired_certificate_that_is_replaced_is_used(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let put = |good_for: u64| {
         let identity = cluster.identity(Account::Taintward, Duration::from_secs(good_for)).unwrap();
         replace(cluster, "own.crt", &identity.certificate);
@@ -112,13 +117,13 @@ pub(crate) async fn an_expired_certificate_that_is_replaced_is_used(
     let file = kubeconfig(cluster, "certificate", "client-certificate: own.crt, client-key: own.key");
     let mut taintward = started(cluster, &file).await;
     let_time_pass_until(end + seconds(1.0), "the certificate expires").await;
-    let pods = [due(&scene, "certificate-a").await];
+    let pods = [due(&harness, "certificate-a").await];
     is_rejected(&taintward).await;
     let_time_pass_until(end + seconds(20.0), "the pod must stay without valid credentials").await;
     assert_eq!(witness.deleted(&pods[0].0.uid), None);
     let back = Timestamp::now();
     put(3600);
-    goes_on(&scene, &pods, "certificate-b", back).await;
+    goes_on(&harness, &pods, "certificate-b", back).await;
     assert_eq!(taintward.stop().code(), Some(0));
     Terms::default()
 }
@@ -128,34 +133,34 @@ pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
-    let first = token(&scene, "first").await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
+    let first = token(&harness, "first").await;
     replace(cluster, "token", &format!("{first}\n"));
     let mut taintward = started(cluster, &kubeconfig(cluster, "token", "tokenFile: token")).await;
     // Replaced in time: there is no interruption.
-    let second = token(&scene, "second").await;
+    let second = token(&harness, "second").await;
     replace(cluster, "token", &format!("{second}\n"));
     let_seconds_pass(12.0, "the file is read again before the first token ends").await;
-    revoke(&scene, "first").await;
+    revoke(&harness, "first").await;
     for round in 0..4 {
         let begun = Timestamp::now();
-        let (next, long) = due(&scene, &format!("token-{round}")).await;
-        scene.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
-        scene.stays_until(&long, Timestamp::now()).await;
+        let (next, long) = due(&harness, &format!("token-{round}")).await;
+        harness.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
+        harness.stays_until(&long, Timestamp::now()).await;
         let_seconds_pass(3.0, "evictions go on past the time for which servers cache a token").await;
     }
     assert!(taintward.message("Unauthorized").is_empty(), "it was replaced in time");
     // Revoked first.
-    revoke(&scene, "second").await;
+    revoke(&harness, "second").await;
     let_seconds_pass(11.0, "API servers cache a revoked token for 10 s").await;
-    let pods = [due(&scene, "token-away").await];
+    let pods = [due(&harness, "token-away").await];
     is_rejected(&taintward).await;
     let_seconds_pass(20.0, "the pod must stay without valid credentials").await;
     assert_eq!(witness.deleted(&pods[0].0.uid), None);
-    let third = token(&scene, "third").await;
+    let third = token(&harness, "third").await;
     let back = Timestamp::now();
     replace(cluster, "token", &format!("{third}\n"));
-    goes_on(&scene, &pods, "token-back", back).await;
+    goes_on(&harness, &pods, "token-back", back).await;
     let log = taintward.program().output();
     assert!([&first, &second, &third].iter().all(|token| !log.contains(*token)), "no token is logged");
     assert_eq!(taintward.stop().code(), Some(0));
@@ -168,7 +173,7 @@ pub(crate) async fn a_plugin_of_four_seconds_is_waited_for(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let script = r#"#!/bin/sh
 cd "$(dirname "$0")"
 echo run >> runs
@@ -184,7 +189,7 @@ date +%s.%N >> answers
     let lines =
         |name: &str| fs::read_to_string(cluster.folder().join(name)).unwrap_or_default().lines().count();
     replace(cluster, "seconds", "16");
-    replace(cluster, "issued", &token(&scene, "issued-1").await);
+    replace(cluster, "issued", &token(&harness, "issued-1").await);
     let user =
         "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin.sh, interactiveMode: Never}";
     let file = kubeconfig(cluster, "plugin", user);
@@ -194,9 +199,9 @@ date +%s.%N >> answers
     let began = Timestamp::now();
     for round in 0..6 {
         let begun = Timestamp::now();
-        let (next, long) = due(&scene, &format!("plugin-{round}")).await;
-        scene.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
-        scene.stays_until(&long, Timestamp::now()).await;
+        let (next, long) = due(&harness, &format!("plugin-{round}")).await;
+        harness.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
+        harness.stays_until(&long, Timestamp::now()).await;
         let_time_pass_until(
             began + seconds(f64::from(round + 1) * 5.0),
             "a round every 5 s, over two renewals",
@@ -216,14 +221,14 @@ date +%s.%N >> answers
     .unwrap();
     let_seconds_pass(1.0, "the renewed token is in use").await;
     let before = lines("answers");
-    replace(cluster, "issued", &token(&scene, "issued-2").await);
-    revoke(&scene, "issued-1").await;
+    replace(cluster, "issued", &token(&harness, "issued-2").await);
+    revoke(&harness, "issued-1").await;
     let_seconds_pass(11.0, "API servers cache a revoked token for 10 s").await;
-    let pods = [due(&scene, "plugin-revoked").await];
+    let pods = [due(&harness, "plugin-revoked").await];
     wait::until("the plugin to answer", BELIEVED, async || Ok((lines("answers") > before).then_some(())))
         .await
         .unwrap();
-    goes_on(&scene, &pods, "plugin-back", Timestamp::now() - SignedDuration::from_secs(1)).await;
+    goes_on(&harness, &pods, "plugin-back", Timestamp::now() - SignedDuration::from_secs(1)).await;
     assert!(lines("runs") <= 6, "{} runs", lines("runs"));
     assert!(!taintward.program().output().contains("secret-of-the-plugin"));
     assert_eq!(taintward.stop().code(), Some(0));

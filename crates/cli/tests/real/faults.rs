@@ -1,12 +1,12 @@
 //! Tests API servers that reject, hang, crash and come back (D3, L2, L4, L6, S9).
 
 use super::accounts::leading_to;
+use super::harness::{
+    Done, LATE_MAX, ScenarioHarness, Subject, Terms, let_controllers_observe, let_seconds_pass,
+    let_time_pass_until, seconds,
+};
 use super::program::{Taintward, free_port};
 use super::proxy::Proxy;
-use super::stage::{
-    Done, LATE_MAX, Scene, Subject, Terms, let_controllers_observe, let_seconds_pass, let_time_pass_until,
-    seconds,
-};
 use super::witness::Witness;
 use jiff::Timestamp;
 use serde_json::json;
@@ -20,7 +20,7 @@ const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissio
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
 /// From now on, deletions of pods with the label `keep` are rejected.
-async fn deny_deletions(scene: &Scene<'_>) {
+async fn deny_deletions(harness: &ScenarioHarness<'_>) {
     let policy = json!({
         "metadata": {"name": "keep"},
         "spec": {
@@ -34,23 +34,23 @@ async fn deny_deletions(scene: &Scene<'_>) {
             }],
         },
     });
-    scene.admin.create(POLICIES, &policy).await.unwrap();
+    harness.admin.create(POLICIES, &policy).await.unwrap();
     let spec = json!({"policyName": "keep", "validationActions": ["Deny"]});
     let binding = json!({"metadata": {"name": "keep"}, "spec": spec});
-    scene.admin.create(BINDINGS, &binding).await.unwrap();
-    scene.create_pod(pod("keep-probe", "").with("/metadata", "labels", json!({"keep": "yes"}))).await;
+    harness.admin.create(BINDINGS, &binding).await.unwrap();
+    harness.create_pod(pod("keep-probe", "").with("/metadata", "labels", json!({"keep": "yes"}))).await;
     wait::until("the policy to count", Duration::from_secs(30), async || {
         let dry = json!({"dryRun": ["All"]});
-        let requested = scene.admin.delete("/api/v1/namespaces/default/pods/keep-probe", &dry).await;
+        let requested = harness.admin.delete("/api/v1/namespaces/default/pods/keep-probe", &dry).await;
         Ok(requested.is_err().then_some(()))
     })
     .await
     .unwrap();
 }
 
-async fn allow_deletions(scene: &Scene<'_>) {
-    scene.admin.delete(&format!("{BINDINGS}/keep"), &json!({})).await.unwrap();
-    scene.admin.delete(&format!("{POLICIES}/keep"), &json!({})).await.unwrap();
+async fn allow_deletions(harness: &ScenarioHarness<'_>) {
+    harness.admin.delete(&format!("{BINDINGS}/keep"), &json!({})).await.unwrap();
+    harness.admin.delete(&format!("{POLICIES}/keep"), &json!({})).await.unwrap();
 }
 
 fn tries(witness: &Witness, pod: &Subject) -> usize {
@@ -58,8 +58,8 @@ fn tries(witness: &Witness, pod: &Subject) -> usize {
 }
 
 /// Whether the pod has the condition.
-async fn is_marked(scene: &Scene<'_>, pod: &Subject) -> bool {
-    let found = scene.find(pod).await.unwrap();
+async fn is_marked(harness: &ScenarioHarness<'_>, pod: &Subject) -> bool {
+    let found = harness.find(pod).await.unwrap();
     let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.iter().any(|one| one["type"] == "DisruptionTarget" && one["status"] == "True")
 }
@@ -67,30 +67,30 @@ async fn is_marked(scene: &Scene<'_>, pod: &Subject) -> bool {
 /// D3, L2, L6, S9 (TE-33 today): a DELETE that admission rejects is retried until it is allowed; fifty hopeless pods
 /// delay no other pod; a pod that may stay after all loses the mark.
 pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, witness: &Witness) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &ALONE).await;
-    deny_deletions(&scene).await;
+    deny_deletions(&harness).await;
     for node in ["deny", "deny-other"] {
-        scene.create_node(node).await;
+        harness.create_node(node).await;
     }
     let kept = |name: String| pod(&name, "deny").with("/metadata", "labels", json!({"keep": "yes"}));
     let mut hopeless = Vec::new();
     for number in 0..50 {
-        hopeless.push(scene.create_pod(kept(format!("deny-{number}"))).await);
+        hopeless.push(harness.create_pod(kept(format!("deny-{number}"))).await);
     }
     let (a_while, other) = (
-        scene.create_pod(kept("deny-while".into())).await,
-        scene.create_pod(pod("deny-other", "deny-other")).await,
+        harness.create_pod(kept("deny-while".into())).await,
+        harness.create_pod(pod("deny-other", "deny-other")).await,
     );
     let_controllers_observe().await;
-    scene.set_taints("deny", &[no_execute("deny", "v")]).await;
+    harness.set_taints("deny", &[no_execute("deny", "v")]).await;
     wait::until("all to be refused", Duration::from_secs(10), async || {
         Ok(hopeless.iter().chain([&a_while]).all(|pod| tries(witness, pod) > 1).then_some(()))
     })
     .await
     .unwrap();
-    let done = scene.set_taints("deny-other", &[no_execute("deny", "v")]).await;
-    scene.goes(&other, done, 0.0).await;
+    let done = harness.set_taints("deny-other", &[no_execute("deny", "v")]).await;
+    harness.goes(&other, done, 0.0).await;
 
     let_seconds_pass(5.0, "rejected deletions are repeated for a while").await;
     assert!(taintward.metric("taintward_retrying_pods") >= 51.0);
@@ -98,7 +98,7 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
     assert_eq!(witness.deleted(&a_while.uid), None);
     let lifted = Done::during(async {
         let patch = r#"{"metadata":{"labels":{"keep":null}}}"#;
-        scene
+        harness
             .admin
             .patch("/api/v1/namespaces/default/pods/deny-while", PatchType::Merge, patch)
             .await
@@ -106,46 +106,46 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
     });
     let lifted = lifted.await;
     // The pauses double: the next try comes no later than about the elapsed time once more.
-    scene.goes_within(&a_while, lifted.after, lifted.before + seconds(12.0)).await;
+    harness.goes_within(&a_while, lifted.after, lifted.before + seconds(12.0)).await;
     for pod in &hopeless {
         let tries = tries(witness, pod);
         assert!((3..=20).contains(&tries), "{}: tried {tries} times", pod.name);
     }
 
-    assert!(is_marked(&scene, &hopeless[0]).await);
-    scene.set_taints("deny", &[]).await;
+    assert!(is_marked(&harness, &hopeless[0]).await);
+    harness.set_taints("deny", &[]).await;
     wait::until("the mark to be withdrawn", Duration::from_secs(60), async || {
-        Ok((!is_marked(&scene, &hopeless[0]).await).then_some(()))
+        Ok((!is_marked(&harness, &hopeless[0]).await).then_some(()))
     })
     .await
     .unwrap();
-    allow_deletions(&scene).await;
+    allow_deletions(&harness).await;
     let_seconds_pass(2.0, "the pods that are no longer due must stay").await;
     for pod in &hopeless {
-        assert!(scene.find(pod).await.is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_null()));
+        assert!(harness.find(pod).await.is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_null()));
     }
     Terms::default()
 }
 
 /// D3: a revoked permission is named, and waited for.
 pub(crate) async fn a_restored_permission_is_used(cluster: &mut Cluster, witness: &Witness) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &ALONE).await;
-    scene.create_node("right").await;
-    let pod = scene.create_pod(pod("right", "right")).await;
+    harness.create_node("right").await;
+    let pod = harness.create_pod(pod("right", "right")).await;
     let ours = cluster.api(Account::Taintward).await.unwrap();
-    access::revoke(&scene.admin, "delete", "pods").await.unwrap();
+    access::revoke(&harness.admin, "delete", "pods").await.unwrap();
     let rejected = async || {
         let code = delete_pod(&ours, "none").await.unwrap_err().code();
         Ok((code == Some(403)).then_some(()))
     };
     wait::until("the permission to be removed", Duration::from_secs(10), rejected).await.unwrap();
-    scene.set_taints("right", &[no_execute("right", "v")]).await;
+    harness.set_taints("right", &[no_execute("right", "v")]).await;
     taintward.contains(r#"grant the verb delete on pods in API group \"\""#).await;
     let_seconds_pass(3.0, "the pod must stay while the permission is missing").await;
     assert_eq!(witness.deleted(&pod.uid), None);
-    let granted = Done::during(access::grant(&scene.admin)).await;
-    scene.goes_within(&pod, granted.after, granted.before + seconds(10.0)).await;
+    let granted = Done::during(access::grant(&harness.admin)).await;
+    harness.goes_within(&pod, granted.after, granted.before + seconds(10.0)).await;
     Terms { forbidden: true, ..Terms::default() }
 }
 
@@ -172,9 +172,9 @@ pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: 
     );
     let resumed = Timestamp::now();
     cluster.server(0).resume().unwrap();
-    let scene = Scene::of(cluster, witness).await;
-    scene.goes_within(&due, resumed, resumed + seconds(8.0)).await;
-    scene.stays_until(&long, Timestamp::now() + seconds(1.0)).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
+    harness.goes_within(&due, resumed, resumed + seconds(8.0)).await;
+    harness.stays_until(&long, Timestamp::now() + seconds(1.0)).await;
     // The next scenario must not wait for the lease.
     assert_eq!(taintward.stop().code(), Some(0));
     Terms::default()
@@ -186,20 +186,20 @@ pub(crate) async fn a_silent_server_cannot_hold_up_the_end(
     witness: &Witness,
 ) -> Terms {
     let mut taintward = Taintward::acting(cluster, &[]).await;
-    let scene = Scene::of(cluster, witness).await;
-    scene.create_node("end").await;
-    let pod = scene.create_pod(pod("end", "end").bearing("end", Some(2))).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
+    harness.create_node("end").await;
+    let pod = harness.create_pod(pod("end", "end").bearing("end", Some(2))).await;
     let_controllers_observe().await;
-    let done = scene.set_taints("end", &[no_execute("end", "v")]).await;
+    let done = harness.set_taints("end", &[no_execute("end", "v")]).await;
     let_seconds_pass(1.0, "the countdown is under way").await;
-    drop(scene);
+    drop(harness);
     cluster.server(0).pause().unwrap();
     let_time_pass_until(done.before + seconds(2.2), "the pod is due while the server is paused").await;
     assert!(taintward.metric("taintward_inflight_effects") >= 1.0, "a request is in flight");
     assert_eq!(taintward.stop().code(), Some(0));
     cluster.server(0).resume().unwrap();
-    let scene = Scene::of(cluster, witness).await;
-    scene.stays_until(&pod, Timestamp::now() + seconds(3.0)).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
+    harness.stays_until(&pod, Timestamp::now() + seconds(3.0)).await;
     Terms::default()
 }
 
@@ -239,17 +239,17 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
     let back = Timestamp::now();
     eprintln!("the server was away for {:#}", back.duration_since(killed));
 
-    let scene = Scene::of(cluster, witness).await;
-    scene
+    let harness = ScenarioHarness::of(cluster, witness).await;
+    harness
         .goes_within(
             &tainted,
             late.after + seconds(1.0),
             back.max(late.before + seconds(2.0)) + seconds(12.0),
         )
         .await;
-    scene.goes(&goes, done, 25.0).await;
+    harness.goes(&goes, done, 25.0).await;
     for pod in [&second, &saved] {
-        scene.stays_until(pod, Timestamp::now()).await;
+        harness.stays_until(pod, Timestamp::now()).await;
     }
     assert_eq!(witness.deleted(&first.uid), None);
     assert!(taintward.metric_with("taintward_watch_restarts_total", "expired") >= 1.0, "it received 410");

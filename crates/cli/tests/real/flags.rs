@@ -1,8 +1,10 @@
 //! Tests `--mode=observe`, `--disruption-condition` and `--stamp-taints`.
 
 use super::accounts;
+use super::harness::{
+    Goes, ScenarioHarness, Stays, Terms, let_controllers_observe, let_seconds_pass, seconds,
+};
 use super::program::Taintward;
-use super::stage::{Goes, Scene, Stays, Terms, let_controllers_observe, let_seconds_pass, seconds};
 use super::witness::{Witness, is_ours};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -14,18 +16,20 @@ const ALONE: &str = "--leader-elect=false";
 
 /// S14: with permission to read only, it predicts and counts, and never writes, not even the lease.
 pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let rules =
         json!([{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]}]);
     let observer = accounts::account(cluster, "observer", rules).await;
-    scene.create_node("observe").await;
+    harness.create_node("observe").await;
     let mut pods = Vec::new();
     for (name, seconds) in [("now", Some(0)), ("later", Some(3)), ("never", None)] {
-        pods.push(scene.create_pod(pod(&format!("observe-{name}"), "observe").bearing("ob", seconds)).await);
+        pods.push(
+            harness.create_pod(pod(&format!("observe-{name}"), "observe").bearing("ob", seconds)).await,
+        );
     }
     let mut taintward = Taintward::start(cluster, &observer.kubeconfig, &["--mode=observe"]);
     taintward.ready().await;
-    let done = scene.set_taints("observe", &[no_execute("ob", "v")]).await;
+    let done = harness.set_taints("observe", &[no_execute("ob", "v")]).await;
     let counts = async |name: &str, count: f64| {
         let reached = async || Ok((taintward.metric(name) == count).then_some(()));
         wait::until(&format!("{name} to be {count}"), Duration::from_secs(10), reached).await.unwrap();
@@ -33,7 +37,7 @@ pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witn
     counts("taintward_would_evict_total", 1.0).await;
     counts("taintward_pending_pods", 1.0).await;
     for pod in &pods {
-        scene.stays_until(pod, done.before + seconds(5.0)).await;
+        harness.stays_until(pod, done.before + seconds(5.0)).await;
     }
     counts("taintward_would_evict_total", 2.0).await;
     counts("taintward_pending_pods", 0.0).await;
@@ -57,17 +61,17 @@ fn of_a_job(pod: PodFixture) -> PodFixture {
 }
 
 async fn marked_with(cluster: &Cluster, witness: &Witness, which: &str) -> [bool; 2] {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let name = format!("mark-{which}");
-    scene.create_node(&name).await;
-    let plain = scene.create_pod(pod(&format!("{name}-plain"), &name)).await;
-    let job = scene.create_pod(of_a_job(pod(&format!("{name}-job"), &name))).await;
+    harness.create_node(&name).await;
+    let plain = harness.create_pod(pod(&format!("{name}-plain"), &name)).await;
+    let job = harness.create_pod(of_a_job(pod(&format!("{name}-job"), &name))).await;
     let flag = format!("--disruption-condition={which}");
     let taintward = Taintward::acting(cluster, &[ALONE, &flag]).await;
-    let done = scene.set_taints(&name, &[no_execute("mark", "v")]).await;
+    let done = harness.set_taints(&name, &[no_execute("mark", "v")]).await;
     let mut marked = [false; 2];
     for (marked, pod) in marked.iter_mut().zip([plain, job]) {
-        scene.goes(&pod, done, 0.0).await;
+        harness.goes(&pod, done, 0.0).await;
         let writes = witness.writes_on_pod(&pod.name);
         *marked = writes.iter().any(|entry| entry.resource == "pods/status" && entry.verb == "patch");
         assert_eq!(writes.len(), 1 + usize::from(*marked), "{writes:?}");
@@ -93,7 +97,7 @@ pub(crate) async fn numbers_are_compared_with_the_gate_on(cluster: &mut Cluster,
     if cluster.is_before(35, test, "older API servers refuse the operators Lt and Gt") {
         return Terms::default();
     }
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let gate = "--feature-gates=TaintTolerationComparisonOperators=true";
     let taintward = Taintward::acting(cluster, &[ALONE, gate]).await;
     for (node, value, cases) in [
@@ -108,25 +112,25 @@ pub(crate) async fn numbers_are_compared_with_the_gate_on(cluster: &mut Cluster,
             [("Gt", "4", Goes(0.0)), ("Gt", "0", Goes(0.0)), ("Lt", "6", Goes(0.0)), ("Equal", "05", Stays)],
         ),
     ] {
-        scene.create_node(node).await;
+        harness.create_node(node).await;
         let mut fates = Vec::new();
         for (number, (operator, bound, fate)) in cases.into_iter().enumerate() {
             let toleration = json!({"key": "k", "operator": operator, "value": bound, "effect": "NoExecute"});
             fates.push((
-                scene.create_pod(pod(&format!("{node}-{number}"), node).tolerating(toleration)).await,
+                harness.create_pod(pod(&format!("{node}-{number}"), node).tolerating(toleration)).await,
                 fate,
             ));
         }
         let_controllers_observe().await;
-        let done = scene.set_taints(node, &[no_execute("k", value)]).await;
-        scene.meet(done, &fates, 0.0).await;
+        let done = harness.set_taints(node, &[no_execute("k", value)]).await;
+        harness.meet(done, &fates, 0.0).await;
     }
     drop(taintward);
     Terms::default()
 }
 
-async fn times_added(scene: &Scene<'_>, node: &str) -> Vec<(String, Option<String>)> {
-    let node = scene.admin.get(&format!("/api/v1/nodes/{node}")).await.unwrap();
+async fn times_added(harness: &ScenarioHarness<'_>, node: &str) -> Vec<(String, Option<String>)> {
+    let node = harness.admin.get(&format!("/api/v1/nodes/{node}")).await.unwrap();
     let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().map(str::to_owned);
     taints.iter().map(|taint| (text(&taint["key"]).unwrap(), text(&taint["timeAdded"]))).collect()
@@ -141,17 +145,17 @@ pub(crate) async fn stamping_without_permission_warns_once(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &[ALONE, "--stamp-taints"]).await;
     for round in 0..3 {
         let name = format!("stamp-not-{round}");
-        scene.create_node(&name).await;
-        let pod = scene.create_pod(pod(&name, &name)).await;
+        harness.create_node(&name).await;
+        let pod = harness.create_pod(pod(&name, &name)).await;
         let_controllers_observe().await;
-        let done = scene.set_taints(&name, &[no_execute("stamp", "v")]).await;
-        scene.goes(&pod, done, 0.0).await;
+        let done = harness.set_taints(&name, &[no_execute("stamp", "v")]).await;
+        harness.goes(&pod, done, 0.0).await;
         let_seconds_pass(0.5, "no write of timeAdded may follow").await;
-        assert_eq!(times_added(&scene, &name).await, [("stamp".into(), None)]);
+        assert_eq!(times_added(&harness, &name).await, [("stamp".into(), None)]);
     }
     let rejected = witness.ours(|entry| entry.resource == "nodes" && entry.is_write());
     // The permission may be granted at any time: it is tried again after a second, and then more and more rarely.
@@ -166,80 +170,80 @@ pub(crate) async fn stamping_without_permission_warns_once(
 /// D1, S8: with the permission, a taint that appears gets its time, once; a client that removes the time has the last
 /// word.
 pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Witness) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
-    access::grant_stamping(&scene.admin).await.unwrap();
+    let harness = ScenarioHarness::of(cluster, witness).await;
+    access::grant_stamping(&harness.admin).await.unwrap();
     for node in ["stamp-old", "stamp-live", "stamp-own", "stamp-storm"] {
-        scene.create_node(node).await;
+        harness.create_node(node).await;
     }
-    scene.set_taints("stamp-old", &[no_execute("stamp", "v")]).await;
+    harness.set_taints("stamp-old", &[no_execute("stamp", "v")]).await;
     let taintward = Taintward::acting(cluster, &[ALONE, "--stamp-taints"]).await;
     let soft = json!({"key": "soft", "effect": "NoSchedule"});
-    let done = scene.set_taints("stamp-live", &[soft.clone(), no_execute("stamp", "v")]).await;
+    let done = harness.set_taints("stamp-live", &[soft.clone(), no_execute("stamp", "v")]).await;
     let mut own = no_execute("stamp", "v");
     own["timeAdded"] = "2020-01-01T00:00:00Z".into();
-    scene.set_taints("stamp-own", &[own]).await;
+    harness.set_taints("stamp-own", &[own]).await;
 
     wait::until("the stamp", Duration::from_secs(10), async || {
-        Ok(times_added(&scene, "stamp-live").await[1].1.clone())
+        Ok(times_added(&harness, "stamp-live").await[1].1.clone())
     })
     .await
     .unwrap();
-    let times = times_added(&scene, "stamp-live").await;
+    let times = times_added(&harness, "stamp-live").await;
     assert_eq!(times[0], ("soft".into(), None), "only NoExecute");
     let added: jiff::Timestamp = times[1].1.as_deref().unwrap().parse().unwrap();
     assert!(added >= done.after - seconds(1.0) && added <= done.before + seconds(1.5), "{added}, {done:?}");
 
     // kubectl drops the time when it writes the list again: the instance is the same, and is not stamped again.
-    scene.set_taints("stamp-live", &[soft, no_execute("stamp", "v")]).await;
+    harness.set_taints("stamp-live", &[soft, no_execute("stamp", "v")]).await;
     let_seconds_pass(2.5, "no second write of timeAdded may follow").await;
-    assert_eq!(times_added(&scene, "stamp-live").await[1].1, None);
+    assert_eq!(times_added(&harness, "stamp-live").await[1].1, None);
     assert_eq!(node_patches(witness, "stamp-live"), 1);
-    assert_eq!(times_added(&scene, "stamp-own").await[0].1.as_deref(), Some("2020-01-01T00:00:00Z"));
+    assert_eq!(times_added(&harness, "stamp-own").await[0].1.as_deref(), Some("2020-01-01T00:00:00Z"));
     assert_eq!((node_patches(witness, "stamp-own"), node_patches(witness, "stamp-old")), (0, 0));
 
     // Another instance is stamped again.
-    scene.set_taints("stamp-live", &[]).await;
+    harness.set_taints("stamp-live", &[]).await;
     let_controllers_observe().await;
-    scene.set_taints("stamp-live", &[no_execute("stamp", "v")]).await;
+    harness.set_taints("stamp-live", &[no_execute("stamp", "v")]).await;
     wait::until("the stamp of the next instance", Duration::from_secs(10), async || {
-        Ok(times_added(&scene, "stamp-live").await[0].1.clone())
+        Ok(times_added(&harness, "stamp-live").await[0].1.clone())
     })
     .await
     .unwrap();
-    storm(&scene).await;
+    storm(&harness).await;
     drop(taintward);
     Terms { stamps: true, ..Terms::default() }
 }
 
 /// Concurrent writers that each keep adding their own taints without losing each other's.
-async fn storm(scene: &Scene<'_>) {
+async fn storm(harness: &ScenarioHarness<'_>) {
     const WRITERS: usize = 6;
     const ROUNDS: usize = 5;
     let writers = (0..WRITERS).map(|writer| async move {
         for round in 0..ROUNDS {
-            add(scene, &format!("w{writer}-{round}")).await;
+            add(harness, &format!("w{writer}-{round}")).await;
         }
     });
     futures::future::join_all(writers).await;
     let all = WRITERS * ROUNDS;
     let stamped = async || {
-        let times = times_added(scene, "stamp-storm").await;
+        let times = times_added(harness, "stamp-storm").await;
         assert_eq!(times.len(), all, "a concurrent edit was lost: {times:?}");
         Ok(times.iter().all(|(_, time)| time.is_some()).then_some(()))
     };
     wait::until("every taint to be stamped", Duration::from_secs(15), stamped).await.unwrap();
-    assert!(node_patches(scene.witness, "stamp-storm") >= all);
+    assert!(node_patches(harness.witness, "stamp-storm") >= all);
 }
 
-async fn add(scene: &Scene<'_>, key: &str) {
+async fn add(harness: &ScenarioHarness<'_>, key: &str) {
     const PATH: &str = "/api/v1/nodes/stamp-storm";
     loop {
-        let mut node = scene.admin.get(PATH).await.unwrap();
+        let mut node = harness.admin.get(PATH).await.unwrap();
         let mut taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
         taints.insert(0, no_execute(key, "v"));
         node["spec"]["taints"] = taints.into();
         node["metadata"]["labels"][key] = "here".into();
-        match scene.admin.replace(PATH, &node).await {
+        match harness.admin.replace(PATH, &node).await {
             Ok(_) => return,
             Err(TestApiError::Rejected { code: 409, .. }) => {}
             Err(error) => panic!("{error}"),

@@ -1,7 +1,7 @@
 //! Tests evictions to their end, with KWOK completing graceful deletions.
 
+use super::harness::{ScenarioHarness, Subject, Terms, let_time_pass_until, seconds};
 use super::program::Taintward;
-use super::stage::{Scene, Subject, Terms, let_time_pass_until, seconds};
 use super::witness::{Witness, is_ours};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -19,15 +19,15 @@ const GRACE: i64 = 120;
 /// running. On a node without a kubelet the same eviction leaves the pod terminating.
 pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let kubelets = cluster.kwok(&binaries::KWOK.find().unwrap()).await.unwrap();
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for node in ["kubelet", "kubelet-none"] {
-        scene.create_node(node).await;
+        harness.create_node(node).await;
     }
-    kwok::adopt(&scene.admin, "kubelet").await.unwrap();
+    kwok::adopt(&harness.admin, "kubelet").await.unwrap();
     let on = async |name: &str, node: &str, seconds: Option<Option<i64>>| {
         let pod = pod(name, node).grace(GRACE);
-        scene.create_pod(seconds.into_iter().fold(pod, |pod, seconds| pod.bearing("k", seconds))).await
+        harness.create_pod(seconds.into_iter().fold(pod, |pod, seconds| pod.bearing("k", seconds))).await
     };
     let now = on("kubelet-now", "kubelet", None).await;
     let later = on("kubelet-later", "kubelet", Some(Some(3))).await;
@@ -35,28 +35,28 @@ pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, wi
     let patient = on("kubelet-patient", "kubelet", Some(None)).await;
     let alone = on("kubelet-none", "kubelet-none", None).await;
     for pod in [&now, &later, &saved, &patient] {
-        runs(&scene, pod).await;
+        runs(&harness, pod).await;
     }
-    let node = scene.admin.get("/api/v1/nodes/kubelet").await.unwrap();
+    let node = harness.admin.get("/api/v1/nodes/kubelet").await.unwrap();
     assert_eq!(condition(&node, "Ready"), Some("True"));
-    assert_eq!(phase(&scene, &alone).await.as_deref(), Some("Pending"), "no kubelet runs it");
+    assert_eq!(phase(&harness, &alone).await.as_deref(), Some("Pending"), "no kubelet runs it");
 
-    let done = scene.set_taints("kubelet", &[no_execute("k", "v")]).await;
-    let elsewhere = scene.set_taints("kubelet-none", &[no_execute("k", "v")]).await;
-    scene.goes(&now, done, 0.0).await;
-    gone(&scene, &now).await;
-    scene.stays_until(&later, done.after + seconds(2.0)).await;
-    scene.goes(&later, done, 3.0).await;
-    gone(&scene, &later).await;
-    let untainted = scene.set_taints("kubelet", &[]).await;
+    let done = harness.set_taints("kubelet", &[no_execute("k", "v")]).await;
+    let elsewhere = harness.set_taints("kubelet-none", &[no_execute("k", "v")]).await;
+    harness.goes(&now, done, 0.0).await;
+    gone(&harness, &now).await;
+    harness.stays_until(&later, done.after + seconds(2.0)).await;
+    harness.goes(&later, done, 3.0).await;
+    gone(&harness, &later).await;
+    let untainted = harness.set_taints("kubelet", &[]).await;
     assert!(untainted.before < done.after + seconds(7.0), "this machine is too slow for this scenario");
-    scene.goes(&alone, elsewhere, 0.0).await;
+    harness.goes(&alone, elsewhere, 0.0).await;
     let_time_pass_until(done.before + seconds(9.0), "the pods must outlive their countdowns").await;
     for pod in [&saved, &patient] {
-        scene.stays_until(pod, Timestamp::now()).await;
-        assert_eq!(phase(&scene, pod).await.as_deref(), Some("Running"), "{}", pod.name);
+        harness.stays_until(pod, Timestamp::now()).await;
+        assert_eq!(phase(&harness, pod).await.as_deref(), Some("Running"), "{}", pod.name);
     }
-    let left = scene.find(&alone).await.expect("no kubelet ended it");
+    let left = harness.find(&alone).await.expect("no kubelet ended it");
     assert!(left["metadata"]["deletionTimestamp"].is_string());
 
     // Taintward's controller deleted each evicted pod once, and the kubelet removed it.
@@ -77,18 +77,18 @@ fn condition<'o>(object: &'o Value, kind: &str) -> Option<&'o str> {
     conditions.iter().find(|one| one["type"] == kind)?["status"].as_str()
 }
 
-async fn phase(scene: &Scene<'_>, pod: &Subject) -> Option<String> {
-    Some(scene.find(pod).await?["status"]["phase"].as_str()?.to_owned())
+async fn phase(harness: &ScenarioHarness<'_>, pod: &Subject) -> Option<String> {
+    Some(harness.find(pod).await?["status"]["phase"].as_str()?.to_owned())
 }
 
 /// Waits until it runs.
-async fn runs(scene: &Scene<'_>, pod: &Subject) {
-    let runs = async || phase(scene, pod).await.as_deref() == Some("Running");
+async fn runs(harness: &ScenarioHarness<'_>, pod: &Subject) {
+    let runs = async || phase(harness, pod).await.as_deref() == Some("Running");
     until_true(&format!("{} to run", pod.name), Duration::from_secs(30), runs).await;
 }
 
 /// Waits until it is removed, which its grace period alone cannot cause.
-async fn gone(scene: &Scene<'_>, pod: &Subject) {
-    let gone = async || scene.find(pod).await.is_none();
+async fn gone(harness: &ScenarioHarness<'_>, pod: &Subject) {
+    let gone = async || harness.find(pod).await.is_none();
     until_true(&format!("{} to be gone", pod.name), Duration::from_secs(10), gone).await;
 }

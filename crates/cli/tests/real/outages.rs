@@ -3,9 +3,9 @@
 //! - `TAINTWARD_OUTAGES=5,10,30,60` sets the lengths in seconds.
 
 use super::accounts::leading_to;
+use super::harness::{Done, Terms, let_controllers_observe, let_seconds_pass};
 use super::program::{Taintward, free_port};
 use super::proxy::Proxy;
-use super::stage::{Done, Terms, let_controllers_observe, let_seconds_pass};
 use super::witness::Witness;
 use jiff::{SignedDuration, Timestamp};
 use std::time::{Duration, Instant};

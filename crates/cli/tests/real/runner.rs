@@ -3,7 +3,7 @@
 //! - Scenarios of a shared group use one Taintward, each on its own nodes; those of a lone group have the cluster to
 //!   themselves.
 
-use super::stage::{Scene, Stage, Terms};
+use super::harness::{ScenarioHarness, SharedCluster, Terms};
 use super::witness::Witness;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -13,10 +13,10 @@ use taintward_envtest::{Binaries, Cluster, ClusterConfig, binaries};
 use tokio::runtime::{Builder, Runtime};
 
 /// A scenario on nodes of its own, concurrent with others.
-pub(crate) type Beside = for<'s> fn(&'s Scene<'s>) -> futures::future::LocalBoxFuture<'s, ()>;
+pub(crate) type Concurrent = for<'s> fn(&'s ScenarioHarness<'s>) -> futures::future::LocalBoxFuture<'s, ()>;
 
 /// A scenario with a cluster of its own.
-pub(crate) type Alone =
+pub(crate) type Sequential =
     for<'s> fn(&'s mut Cluster, &'s Witness) -> futures::future::LocalBoxFuture<'s, Terms>;
 
 /// Scenarios that share a cluster.
@@ -25,15 +25,15 @@ pub(crate) struct Group {
     pub(crate) options: ClusterConfig,
     /// Whether they need KWOK, and are skipped without.
     pub(crate) kwok: bool,
-    pub(crate) play: Play,
+    pub(crate) schedule: Schedule,
 }
 
 /// How the scenarios of a group share it.
-pub(crate) enum Play {
+pub(crate) enum Schedule {
     /// Concurrently, with one taintward.
-    Beside(Vec<(&'static str, Beside)>),
+    Concurrent(Vec<(&'static str, Concurrent)>),
     /// One after the other.
-    Alone(Vec<(&'static str, Alone)>),
+    Sequential(Vec<(&'static str, Sequential)>),
 }
 
 /// The result of one scenario.
@@ -76,20 +76,22 @@ impl Choice {
 
 impl Group {
     fn names(&self) -> Vec<String> {
-        let names: Vec<&str> = match &self.play {
-            Play::Beside(scenarios) => scenarios.iter().map(|(name, _)| *name).collect(),
-            Play::Alone(scenarios) => scenarios.iter().map(|(name, _)| *name).collect(),
+        let names: Vec<&str> = match &self.schedule {
+            Schedule::Concurrent(scenarios) => scenarios.iter().map(|(name, _)| *name).collect(),
+            Schedule::Sequential(scenarios) => scenarios.iter().map(|(name, _)| *name).collect(),
         };
         names.into_iter().map(|name| format!("{}::{name}", self.name)).collect()
     }
 
     fn keep(&mut self, choice: &Choice) {
         let group = self.name;
-        match &mut self.play {
-            Play::Beside(scenarios) => {
+        match &mut self.schedule {
+            Schedule::Concurrent(scenarios) => {
                 scenarios.retain(|(name, _)| choice.wants(&format!("{group}::{name}")))
             }
-            Play::Alone(scenarios) => scenarios.retain(|(name, _)| choice.wants(&format!("{group}::{name}"))),
+            Schedule::Sequential(scenarios) => {
+                scenarios.retain(|(name, _)| choice.wants(&format!("{group}::{name}")))
+            }
         }
     }
 }
@@ -116,15 +118,15 @@ pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
     let (began, ended) = (Instant::now(), Mutex::new(Vec::new()));
     // First the shared groups, undisturbed; then the others, several groups at a time.
     for group in &groups {
-        if let Play::Beside(scenarios) = &group.play {
-            play_beside(group, scenarios, &tools, &ended);
+        if let Schedule::Concurrent(scenarios) = &group.schedule {
+            run_concurrently(group, scenarios, &tools, &ended);
         }
     }
     thread::scope(|scope| {
         for group in &groups {
             let (tools, ended) = (&tools, &ended);
-            if let Play::Alone(scenarios) = &group.play {
-                scope.spawn(move || play_alone(group, scenarios, tools, ended));
+            if let Schedule::Sequential(scenarios) = &group.schedule {
+                scope.spawn(move || run_sequentially(group, scenarios, tools, ended));
             }
         }
     });
@@ -173,34 +175,44 @@ fn piece(name: &str, ended: &Mutex<Vec<Ended>>, body: impl FnOnce() + Send) -> b
     passed
 }
 
-fn play_beside(group: &Group, scenarios: &[(&str, Beside)], tools: &Binaries, ended: &Mutex<Vec<Ended>>) {
-    let mut stage = None;
+fn run_concurrently(
+    group: &Group,
+    scenarios: &[(&str, Concurrent)],
+    tools: &Binaries,
+    ended: &Mutex<Vec<Ended>>,
+) {
+    let mut shared = None;
     if !piece(&format!("{}::start", group.name), ended, || {
-        stage = Some(runtime().block_on(Stage::start(tools, group.options.clone())));
+        shared = Some(runtime().block_on(SharedCluster::start(tools, group.options.clone())));
     }) {
         return;
     }
-    let Some(stage) = &stage else { return };
+    let Some(shared) = &shared else { return };
     thread::scope(|scope| {
         for (name, scenario) in scenarios {
             let name = format!("{}::{name}", group.name);
             scope.spawn(move || {
                 piece(&name, ended, || {
-                    runtime().block_on(async { scenario(&stage.scene().await).await });
+                    runtime().block_on(async { scenario(&shared.harness().await).await });
                 })
             });
         }
     });
     if !piece(&format!("{}::monitors", group.name), ended, || {
-        stage.witness.check(&Terms::default());
-        runtime().block_on(stage.check());
+        shared.witness.check(&Terms::default());
+        runtime().block_on(shared.check());
     }) || ended.lock().unwrap().iter().any(|one| !one.passed)
     {
-        eprintln!("taintward's last words:\n{}", stage.taintward.program().last_words());
+        eprintln!("taintward's last words:\n{}", shared.taintward.program().last_words());
     }
 }
 
-fn play_alone(group: &Group, scenarios: &[(&str, Alone)], tools: &Binaries, ended: &Mutex<Vec<Ended>>) {
+fn run_sequentially(
+    group: &Group,
+    scenarios: &[(&str, Sequential)],
+    tools: &Binaries,
+    ended: &Mutex<Vec<Ended>>,
+) {
     let mut cluster = None;
     for (name, scenario) in scenarios {
         let (name, options) = (format!("{}::{name}", group.name), group.options.clone());

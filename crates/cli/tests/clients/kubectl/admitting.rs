@@ -1,6 +1,6 @@
 //! Tests pools, policies and lint warnings with kubectl: pods that are changed, rejected or warned about.
 
-use crate::kubectl::Stage;
+use crate::kubectl::KubectlHarness;
 
 pub(crate) const POOL: &str = "apiVersion: taintward.io/v1alpha1
 kind: DedicatedPool
@@ -22,18 +22,18 @@ spec:
 
 const SMUGGLED: &str = "{key: example.com/pool, operator: Equal, value: a, effect: NoSchedule}";
 
-pub(crate) fn apply_pod(stage: &Stage, name: &str, place: &str, tolerations: &str) -> String {
+pub(crate) fn apply_pod(harness: &KubectlHarness, name: &str, place: &str, tolerations: &str) -> String {
     let text = POD.replace("NAME", name).replace("PLACE", place).replace("TOLERATIONS", tolerations);
     let file = format!("{name}.yaml");
-    stage.file(&file, &text);
+    harness.file(&file, &text);
     format!("apply -f {file}")
 }
 
-pub(crate) fn teams(stage: &Stage) {
+pub(crate) fn teams(harness: &KubectlHarness) {
     for team in ["a", "b"] {
-        stage.ok(&format!("create ns team-{team}"));
-        stage.ok(&format!("label ns team-{team} team={team}"));
-        stage.until(&format!("get serviceaccounts -n team-{team} -o name"), |message| {
+        harness.ok(&format!("create ns team-{team}"));
+        harness.ok(&format!("label ns team-{team} team={team}"));
+        harness.until(&format!("get serviceaccounts -n team-{team} -o name"), |message| {
             message.contains("default")
         });
     }
@@ -41,31 +41,34 @@ pub(crate) fn teams(stage: &Stage) {
 
 #[test]
 fn a_pool_is_an_object_like_any_other() {
-    let Some(stage) = Stage::set("a_pool_is_an_object_like_any_other", &["--empty"]) else { return };
-    stage.file("pool.yaml", POOL);
-    stage.contains("api-resources", &["dedicatedpools", "dpool", "taintward.io/v1alpha1", "twpol"]);
-    stage.contains("explain dedicatedpool.spec.placement", &["ENUM:", "Exclusive", "Allowed"]);
-    stage.contains("explain dpool.spec.taint.key", &["A key of your own, such as example.com/pool"]);
-    stage.contains("explain taintwardpolicy.spec", &["notReadySeconds", "The range of seconds that"]);
-    assert_eq!(stage.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a created\n");
-    assert_eq!(stage.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a unchanged\n");
-    stage.contains("get dpool", &["NAME", "TAINT", "VALUE", "OFFENDERS", "team-a", "example.com/pool", "a"]);
-    stage.contains("get dpool -o wide", &["PLACEMENT", "ENFORCEMENT", "Exclusive", "Deny"]);
-    assert_eq!(stage.ok("get taintward -o name"), "dedicatedpool.taintward.io/team-a\n");
-    stage.contains(
+    let Some(harness) = KubectlHarness::set("a_pool_is_an_object_like_any_other", &["--empty"]) else {
+        return;
+    };
+    harness.file("pool.yaml", POOL);
+    harness.contains("api-resources", &["dedicatedpools", "dpool", "taintward.io/v1alpha1", "twpol"]);
+    harness.contains("explain dedicatedpool.spec.placement", &["ENUM:", "Exclusive", "Allowed"]);
+    harness.contains("explain dpool.spec.taint.key", &["A key of your own, such as example.com/pool"]);
+    harness.contains("explain taintwardpolicy.spec", &["notReadySeconds", "The range of seconds that"]);
+    assert_eq!(harness.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a created\n");
+    assert_eq!(harness.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a unchanged\n");
+    harness
+        .contains("get dpool", &["NAME", "TAINT", "VALUE", "OFFENDERS", "team-a", "example.com/pool", "a"]);
+    harness.contains("get dpool -o wide", &["PLACEMENT", "ENFORCEMENT", "Exclusive", "Deny"]);
+    assert_eq!(harness.ok("get taintward -o name"), "dedicatedpool.taintward.io/team-a\n");
+    harness.contains(
         "describe dpool team-a",
         &["Name:         team-a", "Kind:         DedicatedPool", "Exclusive"],
     );
-    stage.file("warn.yaml", &POOL.replace("Deny", "Warn"));
-    stage.fails("diff -f warn.yaml", "+  enforcement: Warn");
-    assert_eq!(stage.ok("apply -f warn.yaml"), "dedicatedpool.taintward.io/team-a configured\n");
-    assert_eq!(stage.ok("get dpool team-a -o jsonpath={.spec.enforcement}"), "Warn");
+    harness.file("warn.yaml", &POOL.replace("Deny", "Warn"));
+    harness.fails("diff -f warn.yaml", "+  enforcement: Warn");
+    assert_eq!(harness.ok("apply -f warn.yaml"), "dedicatedpool.taintward.io/team-a configured\n");
+    assert_eq!(harness.ok("get dpool team-a -o jsonpath={.spec.enforcement}"), "Warn");
     let edited =
-        stage.command(&["edit", "dpool", "team-a"]).env("KUBE_EDITOR", "sed -i 's/: Warn/: Off/'").output();
+        harness.command(&["edit", "dpool", "team-a"]).env("KUBE_EDITOR", "sed -i 's/: Warn/: Off/'").output();
     assert!(!edited.unwrap().status.success(), "Off without quotes is false in YAML");
     let editor = "sed -i 's/: Exclusive/: Allowed/'";
     assert!(
-        stage
+        harness
             .command(&["edit", "dpool", "team-a"])
             .env("KUBE_EDITOR", editor)
             .output()
@@ -73,25 +76,26 @@ fn a_pool_is_an_object_like_any_other() {
             .status
             .success()
     );
-    assert_eq!(stage.ok("get dpool team-a -o jsonpath={.spec.placement}"), "Allowed");
+    assert_eq!(harness.ok("get dpool team-a -o jsonpath={.spec.placement}"), "Allowed");
     let patch = r#"{"spec":{"nodes":{"names":["n3"]}}}"#;
-    stage.ok_with(&["patch", "dpool", "team-a", "--type=merge", "-p", patch]);
-    let (done, message) = stage.run(&["patch", "dpool", "team-a", "-p", patch]);
+    harness.ok_with(&["patch", "dpool", "team-a", "--type=merge", "-p", patch]);
+    let (done, message) = harness.run(&["patch", "dpool", "team-a", "-p", patch]);
     assert!(
         !done && message.contains("application/merge-patch+json"),
         "no strategic patches here: {message}"
     );
     assert_eq!(
-        stage.ok("apply --server-side --force-conflicts -f pool.yaml"),
+        harness.ok("apply --server-side --force-conflicts -f pool.yaml"),
         "dedicatedpool.taintward.io/team-a serverside-applied\n"
     );
-    stage.contains("delete dpool team-a --timeout=60s", &["dedicatedpool.taintward.io \"team-a\" deleted"]);
-    stage.fails("get dpool team-a", "(NotFound)");
+    harness.contains("delete dpool team-a --timeout=60s", &["dedicatedpool.taintward.io \"team-a\" deleted"]);
+    harness.fails("get dpool team-a", "(NotFound)");
 }
 
 #[test]
 fn an_invalid_pool_is_refused_with_the_remedy() {
-    let Some(stage) = Stage::set("an_invalid_pool_is_refused_with_the_remedy", &["--empty"]) else {
+    let Some(harness) = KubectlHarness::set("an_invalid_pool_is_refused_with_the_remedy", &["--empty"])
+    else {
         return;
     };
     for (wrong, right, message) in [
@@ -107,43 +111,44 @@ fn an_invalid_pool_is_refused_with_the_remedy() {
         ("users: {", "users: {}\n  x: {", "unknown field \"spec.x\""),
         ("nodes: {", "nodse: {", "unknown field \"spec.nodse\""),
     ] {
-        stage.file("wrong.yaml", &POOL.replace(wrong, right));
-        stage.fails("apply -f wrong.yaml", message);
+        harness.file("wrong.yaml", &POOL.replace(wrong, right));
+        harness.fails("apply -f wrong.yaml", message);
     }
-    assert!(stage.ok("get dpool").contains("No resources found"));
+    assert!(harness.ok("get dpool").contains("No resources found"));
 }
 
 #[test]
 fn a_teams_pods_get_there_and_others_are_refused() {
-    let Some(stage) = Stage::set("a_teams_pods_get_there_and_others_are_refused", &["--empty"]) else {
+    let Some(harness) = KubectlHarness::set("a_teams_pods_get_there_and_others_are_refused", &["--empty"])
+    else {
         return;
     };
-    teams(&stage);
-    stage.file("pool.yaml", POOL);
-    stage.ok("apply -f pool.yaml");
-    stage.ok(&apply_pod(&stage, "mine", "team-a", ""));
-    stage.contains("describe pod -n team-a mine", &["Tolerations:     example.com/pool=a\n"]);
-    let affinity = stage.ok("get pod -n team-a mine -o jsonpath={.spec.affinity.nodeAffinity}");
+    teams(&harness);
+    harness.file("pool.yaml", POOL);
+    harness.ok("apply -f pool.yaml");
+    harness.ok(&apply_pod(&harness, "mine", "team-a", ""));
+    harness.contains("describe pod -n team-a mine", &["Tolerations:     example.com/pool=a\n"]);
+    let affinity = harness.ok("get pod -n team-a mine -o jsonpath={.spec.affinity.nodeAffinity}");
     let led = r#"{"key":"node-restriction.kubernetes.io/pool.team-a","operator":"In","values":["true"]}"#;
     assert!(affinity.contains(led), "{affinity}");
-    stage.fails(
-        &apply_pod(&stage, "sly", "team-b", SMUGGLED),
+    harness.fails(
+        &apply_pod(&harness, "sly", "team-b", SMUGGLED),
         "admission webhook \"pods.validate.taintward.io\" denied the request: the nodes of pool team-a are for pods in namespaces \
          with team=a; toleration 0 (example.com/pool=a:NoSchedule) lets this pod onto them: remove it",
     );
     let slip = format!("{SMUGGLED}, {{key: node.kubernetes.io/notready, operator: Exists}}");
-    stage.fails(
-        &apply_pod(&stage, "sly", "team-b", &slip),
+    harness.fails(
+        &apply_pod(&harness, "sly", "team-b", &slip),
         "Warning: toleration 1: \"node.kubernetes.io/notready\"",
     );
-    stage.fails("get pod -n team-b sly", "(NotFound)");
-    let rehearsal = apply_pod(&stage, "sly", "team-b", SMUGGLED) + " --dry-run=server";
-    stage.fails(&rehearsal, "denied the request");
-    stage.ok(&apply_pod(&stage, "honest", "team-b", ""));
-    let tolerations = stage.ok("get pod -n team-b honest -o jsonpath={.spec.tolerations}");
+    harness.fails("get pod -n team-b sly", "(NotFound)");
+    let rehearsal = apply_pod(&harness, "sly", "team-b", SMUGGLED) + " --dry-run=server";
+    harness.fails(&rehearsal, "denied the request");
+    harness.ok(&apply_pod(&harness, "honest", "team-b", ""));
+    let tolerations = harness.ok("get pod -n team-b honest -o jsonpath={.spec.tolerations}");
     assert!(!tolerations.contains("example.com/pool"), "{tolerations}");
     // A workload's pods are rejected on creation, and its events say why.
-    stage.file(
+    harness.file(
         "workload.yaml",
         &format!(
             "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: sly, namespace: team-b}}\nspec:\n  selector: {{matchLabels: \
@@ -151,56 +156,65 @@ fn a_teams_pods_get_there_and_others_are_refused() {
              tolerations: [{SMUGGLED}]}}\n"
         ),
     );
-    stage.ok("apply -f workload.yaml");
-    stage.until("get events -n team-b", |message| {
+    harness.ok("apply -f workload.yaml");
+    harness.until("get events -n team-b", |message| {
         message.contains("FailedCreate") && message.contains("the nodes of pool team-a are for")
     });
-    stage.ok_with(&["patch", "dpool", "team-a", "--type=merge", "-p", r#"{"spec":{"enforcement":"Warn"}}"#]);
-    let message = stage.ok(&apply_pod(&stage, "warned", "team-b", SMUGGLED));
+    harness.ok_with(&[
+        "patch",
+        "dpool",
+        "team-a",
+        "--type=merge",
+        "-p",
+        r#"{"spec":{"enforcement":"Warn"}}"#,
+    ]);
+    let message = harness.ok(&apply_pod(&harness, "warned", "team-b", SMUGGLED));
     assert!(
         message.contains("Warning: ")
             && message.contains("pool team-a")
             && message.contains("pod/warned created"),
         "{message}"
     );
-    stage.ok("delete dpool team-a --timeout=60s");
-    let message = stage.ok(&apply_pod(&stage, "free", "team-b", SMUGGLED));
+    harness.ok("delete dpool team-a --timeout=60s");
+    let message = harness.ok(&apply_pod(&harness, "free", "team-b", SMUGGLED));
     assert!(!message.contains("Warning"), "{message}");
 }
 
 #[test]
 fn requests_may_impersonate_another_user() {
-    let Some(stage) = Stage::set("requests_may_impersonate_another_user", &["--empty"]) else { return };
-    teams(&stage);
-    stage.file(
+    let Some(harness) = KubectlHarness::set("requests_may_impersonate_another_user", &["--empty"]) else {
+        return;
+    };
+    teams(&harness);
+    harness.file(
         "pool.yaml",
         &POOL.replace("namespaceSelector: {matchLabels: {team: a}}", "groups: [gpu-people]"),
     );
-    stage.ok("apply -f pool.yaml");
-    stage.contains("auth whoami --as jane --as-group gpu-people", &["jane", "gpu-people"]);
-    let as_jane = apply_pod(&stage, "hers", "team-b", SMUGGLED) + " --as jane --as-group gpu-people";
-    stage.ok(&as_jane);
-    let as_john = apply_pod(&stage, "his", "team-b", SMUGGLED) + " --as john";
-    stage.fails(&as_john, "denied the request");
+    harness.ok("apply -f pool.yaml");
+    harness.contains("auth whoami --as jane --as-group gpu-people", &["jane", "gpu-people"]);
+    let as_jane = apply_pod(&harness, "hers", "team-b", SMUGGLED) + " --as jane --as-group gpu-people";
+    harness.ok(&as_jane);
+    let as_john = apply_pod(&harness, "his", "team-b", SMUGGLED) + " --as john";
+    harness.fails(&as_john, "denied the request");
 }
 
 #[test]
 fn seconds_follow_the_policy() {
-    let Some(stage) = Stage::set("seconds_follow_the_policy", &["--empty"]) else { return };
-    teams(&stage);
-    stage.file(
+    let Some(harness) = KubectlHarness::set("seconds_follow_the_policy", &["--empty"]) else { return };
+    teams(&harness);
+    harness.file(
         "policy.yaml",
         "apiVersion: taintward.io/v1alpha1\nkind: TaintwardPolicy\nmetadata: {name: quick}\nspec:\n  namespaceSelector: \
          {matchLabels: {team: a}}\n  notReadySeconds: 30\n  unreachableSeconds: forever\n  bounds: {least: 10}\n",
     );
-    assert_eq!(stage.ok("apply -f policy.yaml"), "taintwardpolicy.taintward.io/quick created\n");
-    stage.contains("get twpol", &["PRIORITY", "NOTREADY", "UNREACHABLE", "quick", "30", "forever"]);
-    stage.ok(&apply_pod(&stage, "quick", "team-a", ""));
-    stage.contains("describe pod -n team-a quick", &["not-ready:NoExecute op=Exists for 30s"]);
-    assert!(!stage.ok("describe pod -n team-a quick").contains("for 300s"));
-    stage.ok(&apply_pod(&stage, "plain", "team-b", ""));
-    stage.contains("describe pod -n team-b plain", &["not-ready:NoExecute op=Exists for 300s"]);
-    stage.file(
+    assert_eq!(harness.ok("apply -f policy.yaml"), "taintwardpolicy.taintward.io/quick created\n");
+    harness.contains("get twpol", &["PRIORITY", "NOTREADY", "UNREACHABLE", "quick", "30", "forever"]);
+    harness.ok(&apply_pod(&harness, "quick", "team-a", ""));
+    harness.contains("describe pod -n team-a quick", &["not-ready:NoExecute op=Exists for 30s"]);
+    assert!(!harness.ok("describe pod -n team-a quick").contains("for 300s"));
+    harness.ok(&apply_pod(&harness, "plain", "team-b", ""));
+    harness.contains("describe pod -n team-b plain", &["not-ready:NoExecute op=Exists for 300s"]);
+    harness.file(
         "hasty.yaml",
         &POD.replace("NAME", "hasty")
             .replace("PLACE, ", "PLACE")
@@ -210,37 +224,39 @@ fn seconds_follow_the_policy() {
             )
             .replace("TOLERATIONS", ""),
     );
-    stage.contains("apply -f hasty.yaml", &["Warning: ", "pod/hasty created"]);
-    stage.contains("describe pod -n team-a hasty", &["not-ready:NoExecute op=Exists for 10s"]);
-    stage.fails("create -f policy.yaml", "(AlreadyExists)");
-    stage.ok("delete twpol quick");
+    harness.contains("apply -f hasty.yaml", &["Warning: ", "pod/hasty created"]);
+    harness.contains("describe pod -n team-a hasty", &["not-ready:NoExecute op=Exists for 10s"]);
+    harness.fails("create -f policy.yaml", "(AlreadyExists)");
+    harness.ok("delete twpol quick");
 }
 
 #[test]
 fn mistakes_get_warnings_and_the_last_nodes_are_kept() {
-    let Some(stage) = Stage::set("mistakes_get_warnings_and_the_last_nodes_are_kept", &["--empty"]) else {
+    let Some(harness) =
+        KubectlHarness::set("mistakes_get_warnings_and_the_last_nodes_are_kept", &["--empty"])
+    else {
         return;
     };
-    teams(&stage);
+    teams(&harness);
     let slip = "{key: node.kubernetes.io/notready, operator: Exists, effect: NoExecute}";
-    let message = stage.ok(&apply_pod(&stage, "slip", "team-a", slip));
+    let message = harness.ok(&apply_pod(&harness, "slip", "team-a", slip));
     assert!(
         message.contains("Warning: ") && message.contains("misspelt-key") && message.contains("created"),
         "{message}"
     );
-    stage.file(
+    harness.file(
         "gpu.yaml",
         "apiVersion: v1\nkind: Pod\nmetadata: {name: gpu, namespace: team-a}\nspec:\n  containers: [{name: x, image: x, \
          resources: {limits: {example.com/gpu: 1}}}]\n",
     );
-    stage.ok("apply -f gpu.yaml");
-    stage.contains("describe pod -n team-a gpu", &["example.com/gpu:NoSchedule op=Exists"]);
-    stage.until("get nodes", |message| message.matches(" Ready").count() == 6);
-    stage.ok("taint nodes n1 n2 n3 oops=1:NoExecute");
-    stage.fails(
+    harness.ok("apply -f gpu.yaml");
+    harness.contains("describe pod -n team-a gpu", &["example.com/gpu:NoSchedule op=Exists"]);
+    harness.until("get nodes", |message| message.matches(" Ready").count() == 6);
+    harness.ok("taint nodes n1 n2 n3 oops=1:NoExecute");
+    harness.fails(
         "taint nodes n4 oops=1:NoExecute",
         "admission webhook \"nodes.validate.taintward.io\" denied the request: oops=1:NoExecute would evict the pods of node n4",
     );
-    stage.ok("annotate node n4 taintward.io/allow-no-execute=oops");
-    stage.contains("taint nodes n4 oops=1:NoExecute", &["node/n4 tainted"]);
+    harness.ok("annotate node n4 taintward.io/allow-no-execute=oops");
+    harness.contains("taint nodes n4 oops=1:NoExecute", &["node/n4 tainted"]);
 }

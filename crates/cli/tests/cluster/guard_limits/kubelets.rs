@@ -1,6 +1,6 @@
 //! Tests what a kubelet may write to its own node and its pods.
 
-use super::scene::{BINDINGS, POLICIES, STARTUP_TIMEOUT, Scene, has_label};
+use super::harness::{BINDINGS, GuardLimitsHarness, POLICIES, STARTUP_TIMEOUT, has_label};
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Instant;
@@ -15,18 +15,18 @@ fn note(name: &str, value: Value) -> String {
 }
 
 /// A kubelet writes the status of its pods, and could write their annotations with it.
-pub(crate) async fn a_kubelet_writes_no_record_of_its_pods(scene: &Scene) {
+pub(crate) async fn a_kubelet_writes_no_record_of_its_pods(harness: &GuardLimitsHarness) {
     let pod = json!({"metadata": {"name": "running"},
         "spec": {"nodeName": "n2", "containers": [{"name": "c", "image": "i"}]}});
-    scene.admin.create("/api/v1/namespaces/kube-system/pods", &pod).await.unwrap();
+    harness.admin.create("/api/v1/namespaces/kube-system/pods", &pod).await.unwrap();
     let write = async |body: String| {
         let path = "/api/v1/namespaces/kube-system/pods/running/status";
-        scene.kubelet.patch(path, PatchType::Merge, &body).await
+        harness.kubelet.patch(path, PatchType::Merge, &body).await
     };
     write(note("taintward.io/held", json!("before"))).await.expect("no policy forbids it");
     for object in policy_of_records() {
         let path = if object["kind"] == "ValidatingAdmissionPolicy" { POLICIES } else { BINDINGS };
-        scene.admin.create(path, &object).await.unwrap();
+        harness.admin.create(path, &object).await.unwrap();
     }
     for name in ["taintward.io/held", "taintward.io/guard"] {
         let rejection = wait::until("the policy to forbid it", STARTUP_TIMEOUT, async || {
@@ -57,32 +57,32 @@ fn policy_of_records() -> Vec<Value> {
     found
 }
 
-pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(scene: &Scene) {
-    scene.change("victim", json!({"nodes": {"names": ["n1", "n2"]}})).await;
-    until_node(scene, "in the pool", |node| node["metadata"]["labels"][LABEL] == "true").await;
+pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(harness: &GuardLimitsHarness) {
+    harness.change("victim", json!({"nodes": {"names": ["n1", "n2"]}})).await;
+    until_node(harness, "in the pool", |node| node["metadata"]["labels"][LABEL] == "true").await;
     for (name, value) in [
         ("taintward.io/pool", json!("{}")),
         ("taintward.io/pool", json!(null)),
         ("taintward.io/hold", json!("x")),
     ] {
         for path in [NODE.to_owned(), format!("{NODE}/status")] {
-            let reported = scene.kubelet.patch(&path, PatchType::Merge, &note(name, value.clone())).await;
+            let reported = harness.kubelet.patch(&path, PatchType::Merge, &note(name, value.clone())).await;
             let error = reported.expect_err(name).to_string();
             assert!(error.contains("a kubelet may not write the annotations"), "{path}: {error}");
         }
     }
     let registered = json!({"metadata": {"name": "n3", "annotations": {"taintward.io/hold": "x"}}});
-    scene.kubelet.create("/api/v1/nodes", &registered).await.expect_err("a node with this annotation");
-    scene.kubelet.create("/api/v1/nodes", &json!({"metadata": {"name": "n3"}})).await.unwrap();
+    harness.kubelet.create("/api/v1/nodes", &registered).await.expect_err("a node with this annotation");
+    harness.kubelet.create("/api/v1/nodes", &json!({"metadata": {"name": "n3"}})).await.unwrap();
     let heartbeat = json!({"metadata": {"annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true"}},
         "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}});
     for path in [NODE.to_owned(), format!("{NODE}/status")] {
-        scene.kubelet.patch(&path, PatchType::Strategic, &heartbeat.to_string()).await.unwrap();
+        harness.kubelet.patch(&path, PatchType::Strategic, &heartbeat.to_string()).await.unwrap();
     }
     // Without the policy, as on older servers.
-    scene.admin.delete(&format!("{BINDINGS}/taintward-node-annotations"), &json!({})).await.unwrap();
+    harness.admin.delete(&format!("{BINDINGS}/taintward-node-annotations"), &json!({})).await.unwrap();
     wait::until("the kubelet to write records", STARTUP_TIMEOUT, async || {
-        Ok(scene.kubelet.patch(NODE, PatchType::Merge, &note("taintward.io/pool", json!("{}"))).await.ok())
+        Ok(harness.kubelet.patch(NODE, PatchType::Merge, &note("taintward.io/pool", json!("{}"))).await.ok())
     })
     .await
     .unwrap();
@@ -91,12 +91,12 @@ pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(scene: &S
             let records = ["{}".to_owned(), format!("ghost{at}"), format!("ghost label:{LABEL}={at}")];
             let record = json!(records[at % records.len()]);
             // It may conflict with the controller.
-            let _ = scene.kubelet.patch(NODE, PatchType::Merge, &note("taintward.io/pool", record)).await;
+            let _ = harness.kubelet.patch(NODE, PatchType::Merge, &note("taintward.io/pool", record)).await;
         }
     };
     let expelled = async {
-        scene.change("victim", json!({"nodes": {"names": ["n1"]}})).await;
-        until_node(scene, "out of the pool", |node| {
+        harness.change("victim", json!({"nodes": {"names": ["n1"]}})).await;
+        until_node(harness, "out of the pool", |node| {
             node["metadata"]["labels"][LABEL].is_null()
                 && node["spec"]["taints"].as_array().is_none_or(Vec::is_empty)
         })
@@ -107,7 +107,7 @@ pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(scene: &S
         () = expelled => {}
     }
     wait::until("the status to name the other node alone", STARTUP_TIMEOUT, async || {
-        let pool = scene.pool("victim").await;
+        let pool = harness.pool("victim").await;
         assert!(has_label(&pool), "{pool}");
         Ok((pool["status"]["nodeNames"] == json!(["n1"])).then_some(()))
     })
@@ -115,9 +115,9 @@ pub(crate) async fn a_node_leaves_its_pool_whatever_its_kubelet_writes(scene: &S
     .unwrap();
 }
 
-async fn until_node(scene: &Scene, what: &str, is: impl Fn(&Value) -> bool) {
+async fn until_node(harness: &GuardLimitsHarness, what: &str, is: impl Fn(&Value) -> bool) {
     wait::until(&format!("node n2 to be {what}"), STARTUP_TIMEOUT, async || {
-        Ok(is(&scene.admin.get(NODE).await?).then_some(()))
+        Ok(is(&harness.admin.get(NODE).await?).then_some(()))
     })
     .await
     .unwrap();

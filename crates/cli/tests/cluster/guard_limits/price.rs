@@ -1,6 +1,6 @@
 //! Measures the processor time of the API server for a pod with hundreds of tolerations of pools' keys.
 
-use super::scene::{POOLS, Scene, has_label, pool};
+use super::harness::{GuardLimitsHarness, POOLS, has_label, pool};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -14,7 +14,7 @@ const ROUNDS: usize = 7;
 /// The goal is 3, and 1.4 to 2.6 were measured; on a busy machine it varies. Without lookups it was 80.
 const RATIO_MAX: f64 = 4.0;
 
-pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {
+pub(crate) async fn many_tolerations_cost_little(harness: &GuardLimitsHarness, server: u32) {
     let one = |at: usize| json!({"key": format!("example.com/c{}", at % 3), "operator": "Equal", "value": format!("v{at}")});
     let tolerations: Value = (0..TOLERATIONS).map(one).collect();
     let spent = async || {
@@ -22,7 +22,7 @@ pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {
         for _ in 0..ROUNDS {
             let before = processor_time(server);
             for _ in 0..TIMES {
-                assert_eq!(scene.rejection(&tolerations).await, None);
+                assert_eq!(harness.rejection(&tolerations).await, None);
             }
             rounds.push((processor_time(server) - before) / f64::from(TIMES));
         }
@@ -35,10 +35,10 @@ pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {
     for name in &names {
         let mut pool = pool(name, &["nowhere"], json!({"users": ["x"]}));
         pool["spec"]["taint"]["effects"] = json!(["NoSchedule", "NoExecute"]);
-        scene.admin.create(POOLS, &pool).await.unwrap();
+        harness.admin.create(POOLS, &pool).await.unwrap();
     }
     for name in &names {
-        scene.until_pool(name, "it relies on the guard", has_label).await;
+        harness.until_pool(name, "it relies on the guard", has_label).await;
     }
     let with = spent().await;
     println!("{TOLERATIONS} tolerations: {without:.1} ms of processor time, {with:.1} ms with {MANY} pools");
@@ -46,9 +46,9 @@ pub(crate) async fn many_tolerations_cost_little(scene: &Scene, server: u32) {
     // They are judged, not skipped.
     let mut last = tolerations.clone();
     last[TOLERATIONS - 1] = json!({"key": "example.com/c2", "operator": "Equal", "value": ""});
-    let rejection = scene.rejection(&last).await.expect("the last one is for pool c2");
+    let rejection = harness.rejection(&last).await.expect("the last one is for pool c2");
     assert!(rejection.contains("pool c2 are not for this pod"), "{rejection}");
-    scene.until_gone(&names).await;
+    harness.until_gone(&names).await;
 }
 
 /// In milliseconds.

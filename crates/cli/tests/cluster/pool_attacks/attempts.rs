@@ -1,6 +1,6 @@
 //! Lists the attacks and the legitimate requests that resemble them.
 
-use super::scene::{EVIL, TEAM};
+use super::harness::{EVIL, TEAM};
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
 use testkit::{ObjectExt as _, pod};

@@ -1,6 +1,6 @@
 //! Generates creations and changes of pods of all kinds, the same on every run.
 
-use super::pools::{KNOWN, NAMESPACES, VALUE, plots};
+use super::pools::{KNOWN, NAMESPACES, VALUE, test_pools};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy};
 use proptest::sample::select;
@@ -78,7 +78,7 @@ impl fmt::Display for Change {
 }
 
 fn any_toleration() -> impl Strategy<Value = Value> {
-    let keys: Vec<String> = plots().iter().map(|plot| format!("example.com/{}", plot.name)).collect();
+    let keys: Vec<String> = test_pools().iter().map(|pool| format!("example.com/{}", pool.name)).collect();
     let key = prop_oneof![
         8 => select(keys),
         1 => Just("example.com/other".to_owned()),
@@ -110,7 +110,7 @@ fn any_toleration() -> impl Strategy<Value = Value> {
 }
 
 fn any_node() -> impl Strategy<Value = String> {
-    let mut nodes: Vec<String> = plots().iter().map(|plot| format!("{}-1", plot.name)).collect();
+    let mut nodes: Vec<String> = test_pools().iter().map(|pool| format!("{}-1", pool.name)).collect();
     nodes.extend(KNOWN.map(Into::into));
     prop_oneof![3 => select(nodes), 1 => Just("ghost".to_owned())]
 }

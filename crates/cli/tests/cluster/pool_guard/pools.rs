@@ -16,7 +16,7 @@ pub(crate) const KNOWN: [&str; 2] = ["open-1", "open-2"];
 
 /// The unusual state of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lot {
+pub(crate) enum PoolPhase {
     Applied,
     /// It is being deleted.
     Leaving,
@@ -26,10 +26,10 @@ pub(crate) enum Lot {
 
 /// A pool: its name is the last part of its taint's key.
 #[derive(Clone, Debug)]
-pub(crate) struct Plot {
+pub(crate) struct TestPool {
     pub(crate) name: &'static str,
     pub(crate) spec: Value,
-    pub(crate) lot: Lot,
+    pub(crate) phase: PoolPhase,
 }
 
 /// `team=a`.
@@ -48,13 +48,13 @@ fn expression(key: &str, operator: &str, values: &[&str]) -> Value {
 /// The taint value of each pool that has one.
 pub(crate) const VALUE: &str = "5";
 
-pub(crate) fn plots() -> Vec<Plot> {
+pub(crate) fn test_pools() -> Vec<TestPool> {
     let accounts = json!({"serviceAccounts": [{"namespace": "b", "name": "runner"}, {"namespace": "none", "name": "default"}]});
     let both = json!({"namespaceSelector": {
         "matchLabels": {"team": "a"},
         "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gold"]}],
     }});
-    let plot = |name: &'static str, users: Value, more: Value| {
+    let pool = |name: &'static str, users: Value, more: Value| {
         let mut spec = json!({
             "taint": {"key": format!("example.com/{name}"), "value": VALUE},
             "nodes": {"names": [format!("{name}-1"), format!("{name}-2")]},
@@ -66,44 +66,44 @@ pub(crate) fn plots() -> Vec<Plot> {
         if let Some(effects) = spec.as_object_mut().unwrap().remove("effects") {
             spec["taint"]["effects"] = effects;
         }
-        Plot { name, spec, lot: Lot::Applied }
+        TestPool { name, spec, phase: PoolPhase::Applied }
     };
     let mut all = vec![
-        plot("labels", team("a"), json!({})),
-        plot(
+        pool("labels", team("a"), json!({})),
+        pool(
             "in",
             expression("tier", "In", &["gold", "silver"]),
             json!({"effects": ["NoSchedule", "NoExecute"]}),
         ),
-        plot("not-in", expression("team", "NotIn", &["b"]), json!({"effects": ["NoExecute"]})),
-        plot(
+        pool("not-in", expression("team", "NotIn", &["b"]), json!({"effects": ["NoExecute"]})),
+        pool(
             "exists",
             expression("team", "Exists", &[]),
             json!({"effects": ["PreferNoSchedule", "NoSchedule"]}),
         ),
-        plot("not-there", expression("tier", "DoesNotExist", &[]), json!({"placement": "Allowed"})),
-        plot("both", both, json!({})),
-        plot("accounts", accounts, json!({})),
-        plot("users", json!({"users": ["ann"]}), json!({})),
-        plot("groups", json!({"groups": ["ops", "system:serviceaccounts"]}), json!({"daemonSets": "Allow"})),
-        plot("evicting", json!({"users": ["ann"], "groups": ["ops"]}), json!({"enforcement": "Evict"})),
-        plot("warned", team("a"), json!({"enforcement": "Warn"})),
-        plot("off", team("a"), json!({"enforcement": "Off"})),
-        plot("soft", team("a"), json!({"effects": ["PreferNoSchedule"]})),
-        Plot { lot: Lot::Leaving, ..plot("leaving", team("a"), json!({})) },
+        pool("not-there", expression("tier", "DoesNotExist", &[]), json!({"placement": "Allowed"})),
+        pool("both", both, json!({})),
+        pool("accounts", accounts, json!({})),
+        pool("users", json!({"users": ["ann"]}), json!({})),
+        pool("groups", json!({"groups": ["ops", "system:serviceaccounts"]}), json!({"daemonSets": "Allow"})),
+        pool("evicting", json!({"users": ["ann"], "groups": ["ops"]}), json!({"enforcement": "Evict"})),
+        pool("warned", team("a"), json!({"enforcement": "Warn"})),
+        pool("off", team("a"), json!({"enforcement": "Off"})),
+        pool("soft", team("a"), json!({"effects": ["PreferNoSchedule"]})),
+        TestPool { phase: PoolPhase::Leaving, ..pool("leaving", team("a"), json!({})) },
     ];
-    let mut twin = plot("twin", team("b"), json!({}));
+    let mut twin = pool("twin", team("b"), json!({}));
     twin.spec["taint"]["key"] = json!("example.com/labels");
-    all.push(Plot { lot: Lot::Rejected, ..twin });
+    all.push(TestPool { phase: PoolPhase::Rejected, ..twin });
     all
 }
 
 /// The names of the pools that keep other pods out.
 pub(crate) fn deniers() -> Vec<&'static str> {
-    let denies = |plot: &Plot| {
-        let soft = plot.spec["taint"]["effects"] == json!(["PreferNoSchedule"]);
-        let denies = plot.spec.get("enforcement").is_none_or(|own| own == "Evict");
-        plot.lot == Lot::Applied && denies && !soft
+    let denies = |pool: &TestPool| {
+        let soft = pool.spec["taint"]["effects"] == json!(["PreferNoSchedule"]);
+        let denies = pool.spec.get("enforcement").is_none_or(|own| own == "Evict");
+        pool.phase == PoolPhase::Applied && denies && !soft
     };
-    plots().into_iter().filter(denies).map(|plot| plot.name).collect()
+    test_pools().into_iter().filter(denies).map(|pool| pool.name).collect()
 }

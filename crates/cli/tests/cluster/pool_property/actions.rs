@@ -3,8 +3,8 @@
 use super::choices::Choices;
 use super::history::History;
 use super::plan::{ACCOUNTS, DAEMONS, KUBELET, MADE_FOR, Plan, Pool, labels_of};
+use super::pool_users::{Requested, may_use};
 use super::rules::list;
-use super::whose::{Requested, may_use};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 

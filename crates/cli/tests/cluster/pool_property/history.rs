@@ -1,8 +1,8 @@
 //! Records which user is responsible for where each pod may run.
 
 use super::plan::{MADE_FOR, Plan, Pool};
+use super::pool_users::{Requested, Why, is_user, why};
 use super::rules::{list, text};
-use super::whose::{Requested, Why, is_user, why};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

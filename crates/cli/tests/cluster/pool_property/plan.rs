@@ -1,7 +1,7 @@
 //! Generates users, namespaces, pools and nodes; each pool has users inside and outside.
 
 use super::choices::Choices;
-use super::whose::{Requested, may_use};
+use super::pool_users::{Requested, may_use};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

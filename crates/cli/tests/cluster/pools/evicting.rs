@@ -1,6 +1,6 @@
 //! Tests the eviction of unauthorized pods that run on a pool's nodes already.
 
-use super::plot::{POOLS, Plot, condition};
+use super::harness::{POOLS, PoolHarness, condition};
 use crate::real::program::Taintward;
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
@@ -14,43 +14,46 @@ fn stranger(name: &str) -> taintward_envtest::fixtures::PodFixture {
 }
 
 /// Without kubelets an evicted pod keeps terminating, with its deletion timestamp.
-async fn is_leaving(plot: &Plot<'_>, namespace: &str, name: &str) -> bool {
-    let pod = plot.admin.get(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await.unwrap();
+async fn is_leaving(harness: &PoolHarness<'_>, namespace: &str, name: &str) -> bool {
+    let pod = harness.admin.get(&format!("/api/v1/namespaces/{namespace}/pods/{name}")).await.unwrap();
     !pod["metadata"]["deletionTimestamp"].is_null()
 }
 
-async fn budget(plot: &Plot<'_>, allowed: u64) {
+async fn budget(harness: &PoolHarness<'_>, allowed: u64) {
     let status = json!({"status": {
         "observedGeneration": 1, "disruptionsAllowed": allowed, "currentHealthy": allowed, "desiredHealthy": 1,
         "expectedPods": 1,
     }});
     let path = format!("{BUDGET}/guarded/status");
-    plot.admin.patch(&path, PatchType::Merge, &status.to_string()).await.unwrap();
+    harness.admin.patch(&path, PatchType::Merge, &status.to_string()).await.unwrap();
 }
 
 /// `e` starts with `Deny`, which evicts no pod.
-pub(crate) async fn pods_that_run_there_already_are_evicted(plot: &Plot<'_>, taintward: &Taintward) {
+pub(crate) async fn pods_that_run_there_already_are_evicted(
+    harness: &PoolHarness<'_>,
+    taintward: &Taintward,
+) {
     for (name, labels) in [(EXEMPT, json!({})), ("team-e", json!({"team": "e"}))] {
         let namespace = json!({"metadata": {"name": name, "labels": labels}});
-        plot.admin.create("/api/v1/namespaces", &namespace).await.unwrap();
+        harness.admin.create("/api/v1/namespaces", &namespace).await.unwrap();
     }
-    plot.create_node("e1", json!({}), json!([])).await;
-    stranger("stranger").create(&plot.admin).await.unwrap();
+    harness.create_node("e1", json!({}), json!([])).await;
+    stranger("stranger").create(&harness.admin).await.unwrap();
     stranger("guarded")
         .with("/metadata", "labels", json!({"app": "guarded"}))
-        .create(&plot.admin)
+        .create(&harness.admin)
         .await
         .unwrap();
-    set_phase(&plot.admin, "guarded", "Running").await.unwrap();
-    stranger("trusted").namespace(EXEMPT).create(&plot.admin).await.unwrap();
-    stranger("own").namespace("team-e").create(&plot.admin).await.unwrap();
+    set_phase(&harness.admin, "guarded", "Running").await.unwrap();
+    stranger("trusted").namespace(EXEMPT).create(&harness.admin).await.unwrap();
+    stranger("own").namespace("team-e").create(&harness.admin).await.unwrap();
     let selector = json!({"matchLabels": {"app": "guarded"}});
     let object = json!({"metadata": {"name": "guarded"}, "spec": {"minAvailable": 1, "selector": selector}});
-    plot.admin.create(BUDGET, &object).await.unwrap();
-    budget(plot, 0).await;
+    harness.admin.create(BUDGET, &object).await.unwrap();
+    budget(harness, 0).await;
 
-    plot.pool("e", json!({"names": ["e1"]})).await;
-    let pool = plot.counts("e", "offenderCount", 2).await;
+    harness.pool("e", json!({"names": ["e1"]})).await;
+    let pool = harness.counts("e", "offenderCount", 2).await;
     assert_eq!((&pool["status"]["pods"], &pool["status"]["exempt"]), (&json!(1), &json!(1)));
     let exempt = &pool["status"]["exemptPods"][0];
     assert_eq!(
@@ -58,46 +61,49 @@ pub(crate) async fn pods_that_run_there_already_are_evicted(plot: &Plot<'_>, tai
         (&json!(EXEMPT), &json!("trusted"), &json!("its namespace is exempt"))
     );
     assert_eq!(condition(&pool, "Offended")["status"], "True");
-    assert!(!is_leaving(plot, NAMESPACE, "stranger").await, "Deny evicts no pod");
+    assert!(!is_leaving(harness, NAMESPACE, "stranger").await, "Deny evicts no pod");
 
-    plot.change_pool("e", json!({"spec": {"enforcement": "Evict"}})).await;
-    plot.until("the stranger to be evicted", async || {
-        is_leaving(plot, NAMESPACE, "stranger").await.then_some(())
-    })
-    .await;
-    plot.until("the refusal by the budget", async || {
-        let rejected = taintward.message(
-            "request about a dedicated pool failed, retrying until it succeeds or is no longer needed",
-        );
-        rejected.iter().any(|line| line["err"].to_string().contains("disruption budget")).then_some(())
-    })
-    .await;
-    assert!(!is_leaving(plot, NAMESPACE, "guarded").await, "its budget allows no disruption");
-    budget(plot, 1).await;
-    plot.until("the guarded pod to be evicted", async || {
-        is_leaving(plot, NAMESPACE, "guarded").await.then_some(())
-    })
-    .await;
+    harness.change_pool("e", json!({"spec": {"enforcement": "Evict"}})).await;
+    harness
+        .until("the stranger to be evicted", async || {
+            is_leaving(harness, NAMESPACE, "stranger").await.then_some(())
+        })
+        .await;
+    harness
+        .until("the refusal by the budget", async || {
+            let rejected = taintward.message(
+                "request about a dedicated pool failed, retrying until it succeeds or is no longer needed",
+            );
+            rejected.iter().any(|line| line["err"].to_string().contains("disruption budget")).then_some(())
+        })
+        .await;
+    assert!(!is_leaving(harness, NAMESPACE, "guarded").await, "its budget allows no disruption");
+    budget(harness, 1).await;
+    harness
+        .until("the guarded pod to be evicted", async || {
+            is_leaving(harness, NAMESPACE, "guarded").await.then_some(())
+        })
+        .await;
     for (namespace, name) in [(EXEMPT, "trusted"), ("team-e", "own")] {
-        assert!(!is_leaving(plot, namespace, name).await, "{name}");
+        assert!(!is_leaving(harness, namespace, name).await, "{name}");
     }
-    let event = plot.until("an event about the pod", async || event(plot).await).await;
+    let event = harness.until("an event about the pod", async || event(harness).await).await;
     let note = event["note"].as_str().unwrap();
     assert!(note.contains("it does not belong to pool e, which reserves node e1"), "{note}");
 
-    plot.kubectl(&["delete", "dedicatedpool", "e", "--wait=true", "--timeout=30s"]);
-    assert!(plot.admin.find(&format!("{POOLS}/e")).await.unwrap().is_none());
+    harness.kubectl(&["delete", "dedicatedpool", "e", "--wait=true", "--timeout=30s"]);
+    assert!(harness.admin.find(&format!("{POOLS}/e")).await.unwrap().is_none());
     let at_once = json!({"gracePeriodSeconds": 0});
     for (namespace, name) in
         [(NAMESPACE, "stranger"), (NAMESPACE, "guarded"), (EXEMPT, "trusted"), ("team-e", "own")]
     {
-        plot.admin.delete(&format!("/api/v1/namespaces/{namespace}/pods/{name}"), &at_once).await.unwrap();
+        harness.admin.delete(&format!("/api/v1/namespaces/{namespace}/pods/{name}"), &at_once).await.unwrap();
     }
-    plot.admin.delete("/api/v1/nodes/e1", &json!({})).await.unwrap();
+    harness.admin.delete("/api/v1/nodes/e1", &json!({})).await.unwrap();
 }
 
-async fn event(plot: &Plot<'_>) -> Option<Value> {
-    let events = plot.admin.get("/apis/events.k8s.io/v1/namespaces/default/events").await.ok()?;
+async fn event(harness: &PoolHarness<'_>) -> Option<Value> {
+    let events = harness.admin.get("/apis/events.k8s.io/v1/namespaces/default/events").await.ok()?;
     let is =
         |one: &&Value| one["reason"] == "DedicatedPoolEviction" && one["regarding"]["name"] == "stranger";
     events["items"].as_array()?.iter().find(is).cloned()

@@ -46,7 +46,7 @@ pub(crate) struct Outcome {
 }
 
 /// A cluster with two nodes for each side.
-pub(crate) struct Stage<'c> {
+pub(crate) struct TaintComparison<'c> {
     runtime: &'c Runtime,
     api: TestApi,
     kubeconfig: PathBuf,
@@ -56,7 +56,7 @@ pub(crate) struct Stage<'c> {
     old: bool,
 }
 
-impl<'c> Stage<'c> {
+impl<'c> TaintComparison<'c> {
     pub(crate) fn set(runtime: &'c Runtime, cluster: &Cluster, tools: &Binaries) -> Self {
         let api = runtime.block_on(cluster.api(Account::Admin)).unwrap();
         for side in [Side::Kubectl, Side::Taintward] {
@@ -155,7 +155,7 @@ impl<'c> Stage<'c> {
             }
         });
         let first = versions.recv_timeout(STARTUP_TIMEOUT).unwrap();
-        Versions { stage: self, name: name.to_owned(), child, versions, seen: vec![first] }
+        Versions { comparison: self, name: name.to_owned(), child, versions, seen: vec![first] }
     }
 }
 
@@ -164,7 +164,7 @@ const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A watch of one node.
 pub(crate) struct Versions<'s, 'c> {
-    stage: &'s Stage<'c>,
+    comparison: &'s TaintComparison<'c>,
     name: String,
     child: std::process::Child,
     versions: mpsc::Receiver<Value>,
@@ -175,7 +175,7 @@ impl Versions<'_, '_> {
     /// All versions up to the one with this label.
     pub(crate) fn until_label(mut self, label: &str) -> Vec<Value> {
         let body = json!({ "metadata": { "labels": { label: "yes" } } });
-        patch(self.stage.runtime, &self.stage.api, &self.name, &body);
+        patch(self.comparison.runtime, &self.comparison.api, &self.name, &body);
         loop {
             let version = self.versions.recv_timeout(STARTUP_TIMEOUT).unwrap();
             let last = version["metadata"]["labels"][label] == "yes";

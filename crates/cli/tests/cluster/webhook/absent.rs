@@ -3,33 +3,34 @@
 use super::super::admission::client::{Client, believing, question};
 use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all, free_port};
 use super::super::admission::register::plain_pod;
-use super::Stage;
+use super::WebhookHarness;
 use serde_json::Value;
 use taintward_envtest::{Account, wait};
 
-async fn client(stage: &Stage, hook: &Hook) -> Client {
-    let believing = believing(&stage.authority.certificate, None);
+async fn client(harness: &WebhookHarness, hook: &Hook) -> Client {
+    let believing = believing(&harness.authority.certificate, None);
     let connected = async || Ok(Client::connect(hook.port, &believing).await.ok());
     wait::until("the webhook to listen", STARTUP_TIMEOUT, connected).await.unwrap()
 }
 
 /// A kubeconfig for a closed port.
-fn nowhere(stage: &Stage) -> std::path::PathBuf {
-    let text = std::fs::read_to_string(stage.cluster.kubeconfig(Account::Admin, 0)).unwrap();
+fn nowhere(harness: &WebhookHarness) -> std::path::PathBuf {
+    let text = std::fs::read_to_string(harness.cluster.kubeconfig(Account::Admin, 0)).unwrap();
     let server = |port: u16| format!("https://127.0.0.1:{port}");
-    let file = stage.cluster.folder().join("nowhere.kubeconfig");
-    std::fs::write(&file, text.replace(&server(stage.cluster.port(0)), &server(free_port()))).unwrap();
+    let file = harness.cluster.folder().join("nowhere.kubeconfig");
+    std::fs::write(&file, text.replace(&server(harness.cluster.port(0)), &server(free_port()))).unwrap();
     file
 }
 
 /// The webhook answers: objects are admitted, or rejected if its flag says so.
-pub(crate) async fn without_an_api_server(stage: &Stage) {
-    let (files, nowhere) = (Files::new(&stage.cluster, "nowhere", &stage.authority).flags(), nowhere(stage));
-    let start = |more: &[&str]| Hook::start(&stage.cluster, &nowhere, &all(&files, more));
+pub(crate) async fn without_an_api_server(harness: &WebhookHarness) {
+    let (files, nowhere) =
+        (Files::new(&harness.cluster, "nowhere", &harness.authority).flags(), nowhere(harness));
+    let start = |more: &[&str]| Hook::start(&harness.cluster, &nowhere, &all(&files, more));
     let mut lenient = start(&[]);
     let strict = start(&["--until-ready=refuse"]);
     let pod = plain_pod("p");
-    let response = client(stage, &lenient).await.request("mutate", &question("u1", "default", &pod)).await;
+    let response = client(harness, &lenient).await.request("mutate", &question("u1", "default", &pod)).await;
     assert_eq!((&response["uid"], &response["allowed"]), (&"u1".into(), &true.into()), "{response}");
     let (status, message) = lenient.get("/readyz?verbose").unwrap();
     assert!(status != 200 && message.contains("informers"), "{status} {message}");
@@ -37,7 +38,7 @@ pub(crate) async fn without_an_api_server(stage: &Stage) {
     assert!(why.contains("namespaces") && why.contains("policies") && why.contains("pools"), "{why}");
     assert_eq!(lenient.get("/livez").unwrap().0, 200);
     assert!(lenient.metric("taintward_webhook_rules_total", "did=\"unknown\"") >= 1.0);
-    let response = client(stage, &strict).await.request("mutate", &question("u2", "default", &pod)).await;
+    let response = client(harness, &strict).await.request("mutate", &question("u2", "default", &pod)).await;
     assert_eq!(
         (&response["allowed"], &response["status"]["code"]),
         (&false.into(), &503.into()),
@@ -47,15 +48,15 @@ pub(crate) async fn without_an_api_server(stage: &Stage) {
 }
 
 /// Without the definitions there are no pools and policies, as the log says; default tolerations are added.
-pub(crate) async fn without_definitions(stage: &Stage) {
-    let files = Files::new(&stage.cluster, "undefined", &stage.authority).flags();
-    let hook = Hook::start(&stage.cluster, &stage.account, &all(&files, &[])).ready().await;
+pub(crate) async fn without_definitions(harness: &WebhookHarness) {
+    let files = Files::new(&harness.cluster, "undefined", &harness.authority).flags();
+    let hook = Hook::start(&harness.cluster, &harness.account, &all(&files, &[])).ready().await;
     for resource in ["dedicatedpools", "taintwardpolicies"] {
         let message = hook.message("install the CustomResourceDefinitions");
         assert!(message.iter().any(|record| record["resource"] == resource), "{message:?}");
     }
     let pod = plain_pod("p");
-    let response = client(stage, &hook).await.request("mutate", &question("u", "default", &pod)).await;
+    let response = client(harness, &hook).await.request("mutate", &question("u", "default", &pod)).await;
     let patch = response["patch"].as_str().unwrap_or_default();
     assert!(response["allowed"] == true && !patch.is_empty(), "{response}");
     assert_eq!(response["warnings"], Value::Null);

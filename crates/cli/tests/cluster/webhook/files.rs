@@ -4,7 +4,7 @@ use super::super::admission::client::{Client, believing};
 use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
 use super::super::admission::load::Load;
 use super::super::admission::register::{Registered, namespace, register_as, requests};
-use super::Stage;
+use super::WebhookHarness;
 use serde_json::json;
 use taintward_envtest::certificates::TestAuthority;
 use taintward_envtest::wait;
@@ -13,17 +13,17 @@ use taintward_envtest::wait;
 const PODS: usize = 2_000;
 const FAILURES: &str = "taintward_webhook_certificate_reload_failures_total";
 
-pub(crate) async fn renewed_and_spoilt_under_load(stage: &Stage) {
-    let (first, second) = (&stage.authority, TestAuthority::new().unwrap());
-    let files = Files::new(&stage.cluster, "files", first);
+pub(crate) async fn renewed_and_spoilt_under_load(harness: &WebhookHarness) {
+    let (first, second) = (&harness.authority, TestAuthority::new().unwrap());
+    let files = Files::new(&harness.cluster, "files", first);
     let flags = files.flags();
-    namespace(&stage.api, "files", "files", json!({})).await;
-    let mut hook = Hook::start(&stage.cluster, &stage.account, &all(&flags, &[])).ready().await;
+    namespace(&harness.api, "files", "files", json!({})).await;
+    let mut hook = Hook::start(&harness.cluster, &harness.account, &all(&flags, &[])).ready().await;
     let trusting = async |authorities: &str| {
-        register_as(&stage.api, "files", &[Registered::strict(&hook, "files", authorities)]).await;
+        register_as(&harness.api, "files", &[Registered::strict(&hook, "files", authorities)]).await;
     };
     trusting(&first.certificate).await;
-    requests(&stage.api, &hook, "files").await;
+    requests(&harness.api, &hook, "files").await;
     let (pid, idle) = (hook.pid(), hook.usage().resident);
     let both = format!("{}{}", first.certificate, second.certificate);
     let before = shown(&hook, &both).await.unwrap();
@@ -46,7 +46,7 @@ pub(crate) async fn renewed_and_spoilt_under_load(stage: &Stage) {
         load.goes_on(PODS.saturating_sub(load.created()).max(100)).await;
         load.stop();
     };
-    futures::join!(load.run(&stage.api, "files"), renewal);
+    futures::join!(load.run(&harness.api, "files"), renewal);
     load.expect_none_rejected();
     assert_eq!(load.without(), 0, "every pod got its tolerations");
     let after = hook.usage();

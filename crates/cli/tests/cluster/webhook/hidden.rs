@@ -4,7 +4,7 @@ use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
 use super::super::admission::register::{
     Registered, namespace, plain_pod, pods, register_as, rejection, requests,
 };
-use super::Stage;
+use super::WebhookHarness;
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
 use taintward_envtest::wait;
@@ -44,13 +44,13 @@ fn escaped(mut pod: Value) -> Value {
     pod
 }
 
-pub(crate) async fn no_pod_gets_past_by_being_hard_to_parse(stage: &Stage) {
-    let api = &stage.api;
-    let files = Files::new(&stage.cluster, PLACE, &stage.authority).flags();
-    let hook = Hook::start(&stage.cluster, &stage.account, &all(&files, &[])).ready().await;
+pub(crate) async fn no_pod_gets_past_by_being_hard_to_parse(harness: &WebhookHarness) {
+    let api = &harness.api;
+    let files = Files::new(&harness.cluster, PLACE, &harness.authority).flags();
+    let hook = Hook::start(&harness.cluster, &harness.account, &all(&files, &[])).ready().await;
     namespace(api, PLACE, PLACE, json!({})).await;
     let reported =
-        Registered { policy: "Ignore", ..Registered::strict(&hook, PLACE, &stage.authority.certificate) };
+        Registered { policy: "Ignore", ..Registered::strict(&hook, PLACE, &harness.authority.certificate) };
     register_as(api, PLACE, &[reported]).await;
     requests(api, &hook, PLACE).await;
     api.create(POOLS, &pool()).await.unwrap();

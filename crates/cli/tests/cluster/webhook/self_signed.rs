@@ -5,7 +5,7 @@ use super::super::admission::client::{Client, believing};
 use super::super::admission::hook::{Hook, STARTUP_TIMEOUT, free_port};
 use super::super::admission::load::Load;
 use super::super::admission::register::{Registered, bundles, namespace, register_as, requests};
-use super::Stage;
+use super::WebhookHarness;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use taintward_envtest::wait;
 /// How long all configurations must have trusted an authority before it is used, in seconds, and more than that.
 const SETTLED: i64 = 120;
 
-pub(crate) async fn two_replicas(stage: &Stage) {
+pub(crate) async fn two_replicas(harness: &WebhookHarness) {
     let ports = [free_port(), free_port()];
     let reported = |at: usize, requested: &'static str| Registered {
         port: ports[at],
@@ -25,18 +25,18 @@ pub(crate) async fn two_replicas(stage: &Stage) {
         nodes: false,
     };
     for name in ["own-a", "own-b"] {
-        namespace(&stage.api, name, name, json!({})).await;
+        namespace(&harness.api, name, name, json!({})).await;
     }
-    register_as(&stage.api, "taintward", &[reported(0, "own-a"), reported(1, "own-b")]).await;
+    register_as(&harness.api, "taintward", &[reported(0, "own-a"), reported(1, "own-b")]).await;
     let flags = ["--self-signed", "--certificate-names=127.0.0.1"];
-    let start = |port| Hook::on(&stage.cluster, &stage.account, port, &flags);
+    let start = |port| Hook::on(&harness.cluster, &harness.account, port, &flags);
     let [mut one, mut other] = ports.map(start);
     one = one.ready().await;
     other = other.ready().await;
-    requests(&stage.api, &one, "own-a").await;
-    requests(&stage.api, &other, "own-b").await;
-    let before = Kept::read(stage).await.expect("the Secret was written");
-    for bundle in bundles(&stage.api, "taintward").await {
+    requests(&harness.api, &one, "own-a").await;
+    requests(&harness.api, &other, "own-b").await;
+    let before = Kept::read(harness).await.expect("the Secret was written");
+    for bundle in bundles(&harness.api, "taintward").await {
         assert!(bundle.contains(before.authority.trim()), "caBundle was written");
     }
     let old = shown(&one, &before.authority).await.expect("the Secret's authority has signed it");
@@ -44,9 +44,9 @@ pub(crate) async fn two_replicas(stage: &Stage) {
     let loads = [Load::default(), Load::default()];
     let loss = async {
         loads[0].goes_on(50).await;
-        lose(stage, &one).await;
-        let after = another(stage, &before).await;
-        for bundle in bundles(&stage.api, "taintward").await {
+        lose(harness, &one).await;
+        let after = another(harness, &before).await;
+        for bundle in bundles(&harness.api, "taintward").await {
             let both = [&before, &after].map(|kept| bundle.contains(kept.authority.trim()));
             assert_eq!(both, [true, true], "the old and the new authority are trusted");
         }
@@ -55,7 +55,7 @@ pub(crate) async fn two_replicas(stage: &Stage) {
             Some(&old),
             "not before all configurations trust it"
         );
-        a_while_passes(stage).await;
+        a_while_passes(harness).await;
         for hook in [&one, &other] {
             let new = async || Ok(shown(hook, &after.authority).await);
             let new = wait::until("the new certificate to be shown", STARTUP_TIMEOUT, new).await.unwrap();
@@ -67,7 +67,7 @@ pub(crate) async fn two_replicas(stage: &Stage) {
             load.stop();
         }
     };
-    futures::join!(loads[0].run(&stage.api, "own-a"), loads[1].run(&stage.api, "own-b"), loss);
+    futures::join!(loads[0].run(&harness.api, "own-a"), loads[1].run(&harness.api, "own-b"), loss);
     for load in &loads {
         load.expect_none_rejected();
         assert_eq!(load.without(), 0);
@@ -90,8 +90,8 @@ fn place() -> String {
 }
 
 impl Kept {
-    async fn read(stage: &Stage) -> Option<Self> {
-        let object = stage.api.find(&place()).await.unwrap()?;
+    async fn read(harness: &WebhookHarness) -> Option<Self> {
+        let object = harness.api.find(&place()).await.unwrap()?;
         let text = |name: &str| {
             let bytes = STANDARD.decode(object["data"][name].as_str()?).ok()?;
             String::from_utf8(bytes).ok()
@@ -104,21 +104,21 @@ impl Kept {
 }
 
 /// The Secret is deleted. The account may not create one, and the served certificate stays until a new installation.
-async fn lose(stage: &Stage, hook: &Hook) {
-    stage.api.delete(&place(), &json!({})).await.unwrap();
+async fn lose(harness: &WebhookHarness, hook: &Hook) {
+    harness.api.delete(&place(), &json!({})).await.unwrap();
     wait::until("the loss to be reported", STARTUP_TIMEOUT, async || {
         Ok(hook.output().contains("create the empty Secret with `taintward install --apply`").then_some(()))
     })
     .await
     .unwrap();
-    assert!(stage.api.find(&place()).await.unwrap().is_none());
-    make_secret(&stage.api).await;
+    assert!(harness.api.find(&place()).await.unwrap().is_none());
+    make_secret(&harness.api).await;
 }
 
 /// Waits for another Secret whose authority all configurations trust.
-async fn another(stage: &Stage, before: &Kept) -> Kept {
+async fn another(harness: &WebhookHarness, before: &Kept) -> Kept {
     wait::until("another authority that is trusted", STARTUP_TIMEOUT, async || {
-        let kept = Kept::read(stage).await;
+        let kept = Kept::read(harness).await;
         Ok(kept.filter(|kept| kept.authority != before.authority && kept.memory["trustedSince"].is_i64()))
     })
     .await
@@ -126,13 +126,13 @@ async fn another(stage: &Stage, before: &Kept) -> Kept {
 }
 
 /// Backdates the trust in the authority, so that no test has to wait for it.
-async fn a_while_passes(stage: &Stage) {
+async fn a_while_passes(harness: &WebhookHarness) {
     wait::until("the Secret to be written", STARTUP_TIMEOUT, async || {
-        let Some(mut kept) = Kept::read(stage).await else { return Ok(None) };
+        let Some(mut kept) = Kept::read(harness).await else { return Ok(None) };
         let since = kept.memory["trustedSince"].as_i64().unwrap();
         kept.memory["trustedSince"] = json!(since - SETTLED);
         kept.object["data"]["rotation.json"] = json!(STANDARD.encode(kept.memory.to_string()));
-        Ok(stage.api.replace(&place(), &kept.object).await.ok())
+        Ok(harness.api.replace(&place(), &kept.object).await.ok())
     })
     .await
     .unwrap();

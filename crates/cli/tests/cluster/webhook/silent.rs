@@ -4,7 +4,7 @@ use super::super::admission::hook::{Files, Hook, all, free_port};
 use super::super::admission::load::{CLIENTS, Load};
 use super::super::admission::register::{Registered, namespace, register_as, requests};
 use super::super::real::proxy::Proxy;
-use super::Stage;
+use super::WebhookHarness;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -14,22 +14,22 @@ const RESPONSE: u32 = 2;
 const SOON: Duration = Duration::from_secs(15);
 
 /// The Service leads new connections to the other replica; an API server must give up the open ones by itself.
-pub(crate) async fn requests_go_to_the_other_replica(stage: &Stage) {
-    let flags = Files::new(&stage.cluster, "silent", &stage.authority).flags();
-    namespace(&stage.api, "silent", "silent", json!({})).await;
-    let start = async || Hook::start(&stage.cluster, &stage.account, &all(&flags, &[])).ready().await;
+pub(crate) async fn requests_go_to_the_other_replica(harness: &WebhookHarness) {
+    let flags = Files::new(&harness.cluster, "silent", &harness.authority).flags();
+    namespace(&harness.api, "silent", "silent", json!({})).await;
+    let start = async || Hook::start(&harness.cluster, &harness.account, &all(&flags, &[])).ready().await;
     let (first, second) = (start().await, start().await);
     let port = free_port();
     let service = Proxy::on(port, first.port);
-    let authority = &stage.authority.certificate;
+    let authority = &harness.authority.certificate;
     let lenient = Registered {
         port,
         policy: "Ignore",
         seconds: RESPONSE,
         ..Registered::strict(&first, "silent", authority)
     };
-    register_as(&stage.api, "silent", &[lenient]).await;
-    requests(&stage.api, &first, "silent").await;
+    register_as(&harness.api, "silent", &[lenient]).await;
+    requests(&harness.api, &first, "silent").await;
     let load = Load::default();
     let end = async {
         load.goes_on(100).await;
@@ -52,6 +52,6 @@ pub(crate) async fn requests_go_to_the_other_replica(stage: &Stage) {
             took.as_secs_f64()
         );
     };
-    let ((), ()) = futures::join!(load.run(&stage.api, "silent"), end);
+    let ((), ()) = futures::join!(load.run(&harness.api, "silent"), end);
     load.expect_none_rejected();
 }

@@ -24,12 +24,12 @@ const SPANS: [&str; 4] = ["taintward ", "kubectl ", "cargo test ", "cargo run "]
 
 /// All commands of a page, in order.
 pub(crate) fn page_commands(document: &str) -> Vec<PageCommand> {
-    let mut found = Found::default();
+    let mut collector = CommandCollector::default();
     let (mut fence, mut is_block, mut after_blank) = (None::<&str>, false, true);
     for (line, text) in document.lines().enumerate() {
         let bare = text.trim();
         if let Some(language) = bare.strip_prefix("```") {
-            found.end_paragraph();
+            collector.end_paragraph();
             fence = if fence.is_some() { None } else { Some(language) };
             (is_block, after_blank) = (false, false);
             continue;
@@ -38,28 +38,28 @@ pub(crate) fn page_commands(document: &str) -> Vec<PageCommand> {
         after_blank = bare.is_empty();
         match fence {
             Some("console") => {
-                bare.strip_prefix("$ ").into_iter().for_each(|rest| found.add(line, Form::Fenced, rest))
+                bare.strip_prefix("$ ").into_iter().for_each(|rest| collector.add(line, Form::Fenced, rest))
             }
-            Some(language) if language.starts_with("sh") => found.add(line, Form::Fenced, bare),
+            Some(language) if language.starts_with("sh") => collector.add(line, Form::Fenced, bare),
             Some(_) => {}
-            None if bare.is_empty() => found.end_paragraph(),
-            None if is_block => found.add(line, Form::Indented, bare),
-            None => found.paragraph.push((line, text)),
+            None if bare.is_empty() => collector.end_paragraph(),
+            None if is_block => collector.add(line, Form::Indented, bare),
+            None => collector.paragraph.push((line, text)),
         }
     }
-    found.end_paragraph();
-    found.commands
+    collector.end_paragraph();
+    collector.commands
 }
 
 #[derive(Default)]
-struct Found<'d> {
+struct CommandCollector<'d> {
     commands: Vec<PageCommand>,
     paragraph: Vec<(usize, &'d str)>,
     /// Whether the last command continues on the next line.
     is_open: bool,
 }
 
-impl Found<'_> {
+impl CommandCollector<'_> {
     fn add(&mut self, line: usize, form: Form, text: &str) {
         let code = text.split(" # ").next().unwrap().trim_end();
         let (code, is_open) = code.strip_suffix('\\').map_or((code, false), |start| (start, true));
@@ -93,7 +93,7 @@ impl Found<'_> {
 fn commands_of_all_forms_are_found() {
     let page = "Type `kubectl\nget pods` and `b`, `taintward x|y`.\n\n    taintward plan # now\n    a \\\n      b\n\n1. c\n    d\n\n\
                 ```console\n$ e # f\ng\n```\n```sh instead\n# h\ni \\\n  j\n```\n```text\n    k\n```\n";
-    let found: Vec<String> = page_commands(page)
+    let collector: Vec<String> = page_commands(page)
         .iter()
         .map(|PageCommand { line, form, text }| format!("{line} {form:?} {text}"))
         .collect();
@@ -104,5 +104,5 @@ fn commands_of_all_forms_are_found() {
         "12 Fenced e",
         "17 Fenced i j",
     ];
-    assert_eq!(found, expected);
+    assert_eq!(collector, expected);
 }

@@ -88,13 +88,13 @@ fn pages() -> Vec<String> {
 }
 
 /// A sandbox, a folder with the files that pages name, and the programs.
-struct Stage {
+struct UntypedHarness {
     folder: Folder,
     kubectl: PathBuf,
     _sandbox: Running,
 }
 
-impl Stage {
+impl UntypedHarness {
     fn set(page: &str, kubectl: &Path) -> Self {
         let folder = Folder::named(&format!("untyped-{}", page.replace('/', "-")));
         let cluster = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents/pages/cluster.yaml");
@@ -112,11 +112,11 @@ impl Stage {
         fs::copy(here("tests/cmd/lint.in/shop/web.yaml"), shop.join("web.yaml")).unwrap();
         let nodes = folder.path().join("nodes-as-i-want-them.yaml");
         fs::copy(here("tests/cmd/plan.in/nodes.yaml"), nodes).unwrap();
-        let stage = Self { folder, kubectl: kubectl.to_owned(), _sandbox: sandbox };
+        let harness = Self { folder, kubectl: kubectl.to_owned(), _sandbox: sandbox };
         for (_, before) in BEFORE.iter().filter(|(of, _)| *of == page) {
-            assert_eq!(stage.run(before), None);
+            assert_eq!(harness.run(before), None);
         }
-        stage
+        harness
     }
 
     fn bash(&self, script: &str) -> Command {
@@ -200,7 +200,7 @@ fn every_command_of_every_page_is_typed_or_exempt() {
     for page in pages() {
         let is_typed = TYPED.iter().any(|(typed, _)| page == format!("docs/{typed}"));
         let document = fs::read_to_string(root().join(&page)).unwrap();
-        let mut stage = None;
+        let mut harness = None;
         for PageCommand { line, form, text: typed } in page_commands(&document) {
             let fault = if let Some(start) = exemption(&typed) {
                 used.insert(start);
@@ -213,7 +213,7 @@ fn every_command_of_every_page_is_typed_or_exempt() {
                 spans.entry(typed.clone()).or_insert_with(|| wrong_flag(&typed, kubectl.as_deref())).clone()
             } else if let Some(kubectl) = &kubectl {
                 ran += 1;
-                stage.get_or_insert_with(|| Stage::set(&page, kubectl)).run(&typed)
+                harness.get_or_insert_with(|| UntypedHarness::set(&page, kubectl)).run(&typed)
             } else {
                 continue;
             };

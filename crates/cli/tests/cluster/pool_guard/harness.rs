@@ -1,7 +1,7 @@
 //! Runs a real API server with the installed policies and sends requests as dry runs.
 
 use super::cases::{ALL_BY, By, Change, Creation, OldPod, Step};
-use super::pools::{KNOWN, Lot, NAMESPACES, Plot, plots};
+use super::pools::{KNOWN, NAMESPACES, PoolPhase, TestPool, test_pools};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,7 +49,7 @@ impl Policy {
     }
 }
 
-pub(crate) struct World {
+pub(crate) struct GuardHarness {
     cluster: Cluster,
     admin: TestApi,
     users: BTreeMap<&'static str, TestApi>,
@@ -59,7 +59,7 @@ pub(crate) struct World {
     pools: Vec<DedicatedPool>,
 }
 
-impl World {
+impl GuardHarness {
     /// Starts a server with pools, and without policies.
     pub(crate) async fn start(tools: &Binaries) -> Self {
         let options =
@@ -92,8 +92,8 @@ impl World {
         let printed = printed();
         define(&admin, &printed).await;
         let mut uids = BTreeMap::new();
-        for plot in plots() {
-            uids.insert(plot.name, make_pool(&admin, &plot).await);
+        for pool in test_pools() {
+            uids.insert(pool.name, make_pool(&admin, &pool).await);
         }
         let pools = pools(&uids);
         Self { cluster, admin, users, labels: labels.into(), printed, pools }
@@ -160,11 +160,11 @@ impl World {
     /// Makes one of the policies judge for all pools but the first, which the guard always contains; afterwards unknown
     /// nodes belong to no pool.
     pub(crate) async fn hand_over(&self, to: Policy) {
-        for plot in plots() {
+        for pool in test_pools() {
             let label = (to == Policy::Guard).then_some("true");
             let label = json!({"metadata": {"labels": {GUARD_LABEL: label}}});
             self.admin
-                .patch(&format!("{POOLS}/{}", plot.name), PatchType::Merge, &label.to_string())
+                .patch(&format!("{POOLS}/{}", pool.name), PatchType::Merge, &label.to_string())
                 .await
                 .unwrap();
         }
@@ -177,7 +177,7 @@ impl World {
             denial_if_unjudged: pool.denial_if_unjudged(),
             members: pool.members.names.iter().cloned().collect(),
         };
-        let nodes = plots().into_iter().flat_map(|plot| [1, 2].map(|at| format!("{}-{at}", plot.name)));
+        let nodes = test_pools().into_iter().flat_map(|pool| [1, 2].map(|at| format!("{}-{at}", pool.name)));
         let guard = PoolGuard {
             nodes: nodes.chain(KNOWN.map(Into::into)).map(Into::into).collect(),
             unknown: UnknownNodePolicy::Deny,
@@ -290,17 +290,17 @@ async fn define(admin: &TestApi, printed: &[Value]) {
 }
 
 /// Creates a pool. Returns its UID.
-async fn make_pool(admin: &TestApi, plot: &Plot) -> String {
+async fn make_pool(admin: &TestApi, pool: &TestPool) -> String {
     let object = json!({
         "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
-        "metadata": {"name": plot.name, "finalizers": ["example.com/keep"]}, "spec": plot.spec,
+        "metadata": {"name": pool.name, "finalizers": ["example.com/keep"]}, "spec": pool.spec,
     });
     let made = admin.create(POOLS, &object).await.unwrap();
-    let validity = if plot.lot == Lot::Rejected { "Refused" } else { "Applied" };
-    let status = json!({"status": {"standing": validity, "nodeNames": plot.spec["nodes"]["names"]}});
-    let path = format!("{POOLS}/{}", plot.name);
+    let validity = if pool.phase == PoolPhase::Rejected { "Refused" } else { "Applied" };
+    let status = json!({"status": {"standing": validity, "nodeNames": pool.spec["nodes"]["names"]}});
+    let path = format!("{POOLS}/{}", pool.name);
     admin.patch(&format!("{path}/status"), PatchType::Merge, &status.to_string()).await.unwrap();
-    if plot.lot == Lot::Leaving {
+    if pool.phase == PoolPhase::Leaving {
         admin.delete(&path, &json!({})).await.unwrap();
     }
     made["metadata"]["uid"].as_str().unwrap().to_owned()
@@ -330,11 +330,11 @@ fn response(reported: Result<Value, TestApiError>) -> Response {
 
 /// The pools for which the policies apply, from their objects.
 fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<DedicatedPool> {
-    let message = plots().into_iter().filter(|plot| plot.lot != Lot::Rejected).map(|plot| {
-        let object = json!({"metadata": {"name": plot.name, "uid": uids[plot.name]}, "spec": plot.spec});
+    let message = test_pools().into_iter().filter(|pool| pool.phase != PoolPhase::Rejected).map(|pool| {
+        let object = json!({"metadata": {"name": pool.name, "uid": uids[pool.name]}, "spec": pool.spec});
         let bytes = object.to_string();
         let Decoded::Object(seen) = PoolFact::from_json(bytes.as_bytes()) else { panic!("{bytes}") };
-        DedicatedPool { leaving: plot.lot == Lot::Leaving, ..seen.pool }
+        DedicatedPool { leaving: pool.phase == PoolPhase::Leaving, ..seen.pool }
     });
     message.collect()
 }

@@ -15,7 +15,7 @@ pub(crate) const EVIL: &str = "/api/v1/namespaces/evil/pods";
 pub(crate) const TEAM: &str = "/api/v1/namespaces/ml/pods";
 const CONTROLLERS: &str = "system:serviceaccount:kube-system";
 
-pub(crate) struct Scene {
+pub(crate) struct AttackHarness {
     pub(crate) admin: TestApi,
     /// The admin of the namespace `evil`.
     pub(crate) bob: TestApi,
@@ -25,7 +25,7 @@ pub(crate) struct Scene {
     replicas: TestApi,
 }
 
-impl Scene {
+impl AttackHarness {
     /// Creates namespaces, nodes and users.
     pub(crate) async fn lay(cluster: &Cluster) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();

@@ -1,12 +1,12 @@
 //! Tests interrupted observation: a stopped process, a cut network, an absent API server (S7, P16, P37).
 
 use super::fleet::{Fleet, Rate};
-use super::ours::Ours;
+use super::fleet_controller::FleetController;
 use super::side::CONTROLLER;
 use crate::real::accounts::leading_to;
+use crate::real::harness::Terms;
 use crate::real::program::free_port;
 use crate::real::proxy::Proxy;
-use crate::real::stage::Terms;
 use crate::real::witness::Witness;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -52,7 +52,7 @@ async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: HistoryP
 /// S7, P37: stopped for longer than the grace period; every lease in its cache is old when it resumes.
 pub(crate) async fn a_paused_controller_declares_no_node_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
-    let ours = Ours::start(cluster, &fleet).await;
+    let ours = FleetController::start(cluster, &fleet).await;
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);
     ours.it().program().pause().unwrap();
@@ -75,7 +75,8 @@ pub(crate) async fn a_disconnected_controller_declares_no_node_silent(
     let proxy = Proxy::on(door, cluster.port(0));
     let only = format!("--controllers={CONTROLLER}");
     let flags = [only.as_str(), "--leader-elect=false"];
-    let ours = Ours::with(cluster, &fleet, &leading_to(cluster, Account::Taintward, door), &flags).await;
+    let ours =
+        FleetController::with(cluster, &fleet, &leading_to(cluster, Account::Taintward, door), &flags).await;
 
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);
@@ -100,7 +101,7 @@ pub(crate) async fn a_disconnected_controller_declares_no_node_silent(
 /// resumes.
 pub(crate) async fn a_paused_server_makes_no_node_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
-    let ours = Ours::start(cluster, &fleet).await;
+    let ours = FleetController::start(cluster, &fleet).await;
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);
     cluster.server(0).pause().unwrap();

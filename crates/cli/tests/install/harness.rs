@@ -15,18 +15,18 @@ pub(crate) const NAMESPACE: &str = "taintward-system";
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 
-pub(crate) struct Scene {
+pub(crate) struct InstallHarness {
     cluster: Cluster,
     admin: TestApi,
 }
 
-impl Scene {
+impl InstallHarness {
     /// Everything is installed and switched on; there are a node, a pod, a pool, and Secrets.
     pub(crate) async fn set(tools: &Binaries) -> Self {
         let cluster = Cluster::start(tools, ClusterConfig::default()).await.unwrap();
         let admin = cluster.api(Account::Admin).await.unwrap();
-        let scene = Self { cluster, admin };
-        scene.apply(&[
+        let harness = Self { cluster, admin };
+        harness.apply(&[
             "--controllers=*,node-lifecycle-controller,dedicated-pool-controller",
             "--stamp-taints",
             "--rules=*,brake",
@@ -61,7 +61,7 @@ impl Scene {
         ];
         for (path, object) in &objects {
             wait::until("the kind to be served", STARTUP_TIMEOUT, async || {
-                match scene.admin.create(path, object).await {
+                match harness.admin.create(path, object).await {
                     Ok(_) => Ok(Some(())),
                     Err(error) if matches!(error.code(), Some(403 | 404 | 429)) => Ok(None),
                     // A policy's binding exists before the server has begun to watch what it refers to.
@@ -79,13 +79,13 @@ impl Scene {
         let pod = json!({"status": {"phase": "Running", "podIP": "10.1.0.9", "podIPs": [{"ip": "10.1.0.9"}],
             "conditions": [{"type": "Ready", "status": "True"}, {"type": "Initialized", "status": "True"}]}});
         for (path, status) in [("/api/v1/nodes/n1", node), ("/api/v1/namespaces/default/pods/p1", pod)] {
-            scene
+            harness
                 .admin
                 .patch(&format!("{path}/status"), PatchType::Strategic, &status.to_string())
                 .await
                 .unwrap();
         }
-        scene
+        harness
     }
 
     pub(crate) fn apply(&self, flags: &[&str]) {

@@ -13,7 +13,7 @@ pub(crate) const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validat
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-pub(crate) struct Scene {
+pub(crate) struct GuardLimitsHarness {
     pub(crate) admin: TestApi,
     /// A user of no pool.
     pub(crate) outsider: TestApi,
@@ -23,7 +23,7 @@ pub(crate) struct Scene {
     pub(crate) kubelet: TestApi,
 }
 
-impl Scene {
+impl GuardLimitsHarness {
     pub(crate) async fn lay(cluster: &Cluster) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();
         for name in ["n1", "n2", "open"] {

@@ -38,12 +38,12 @@ impl Side {
 
 /// Whether the cluster has lists for namespaces without their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum World {
+pub(crate) enum ClusterLists {
     Plain,
     Listed,
 }
 
-impl World {
+impl ClusterLists {
     /// Distributes pods over them in turn.
     pub(crate) fn of(number: usize) -> Self {
         if number.is_multiple_of(2) { Self::Plain } else { Self::Listed }
@@ -101,10 +101,10 @@ impl fmt::Display for Pair<'_> {
 }
 
 /// All API servers.
-pub(crate) struct Worlds {
+pub(crate) struct ApiServers {
     cluster: Cluster,
     servers: Vec<TestApi>,
-    hooks: Vec<(World, Hook)>,
+    hooks: Vec<(ClusterLists, Hook)>,
     authority: TestAuthority,
     there: RefCell<BTreeSet<String>>,
 }
@@ -127,11 +127,11 @@ fn options() -> ClusterConfig {
     }
 }
 
-fn namespace_of(world: World, side: Side, lists: &str) -> String {
-    format!("{side:?}-{}-{lists}", world.name()).to_lowercase()
+fn namespace_of(cluster_lists: ClusterLists, side: Side, lists: &str) -> String {
+    format!("{side:?}-{}-{lists}", cluster_lists.name()).to_lowercase()
 }
 
-impl Worlds {
+impl ApiServers {
     /// Before any webhook is called.
     pub(crate) async fn start(tools: &Binaries) -> Self {
         let cluster = Cluster::start(tools, options()).await.unwrap();
@@ -141,18 +141,24 @@ impl Worlds {
             servers.push(TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, index)).await.unwrap());
         }
         let authority = TestAuthority::new().unwrap();
-        let worlds = Self { cluster, servers, hooks: Vec::new(), authority, there: RefCell::default() };
-        worlds.settle_namespaces().await;
-        worlds
+        let api_servers = Self { cluster, servers, hooks: Vec::new(), authority, there: RefCell::default() };
+        api_servers.settle_namespaces().await;
+        api_servers
     }
 
     async fn settle_namespaces(&self) {
         let api = &self.servers[2];
-        for world in [World::Plain, World::Listed] {
+        for cluster_lists in [ClusterLists::Plain, ClusterLists::Listed] {
             for side in Side::ALL {
-                let requested = if side == Side::Upstream { "" } else { world.name() };
+                let requested = if side == Side::Upstream { "" } else { cluster_lists.name() };
                 let one = |lists: (&'static str, _, _)| async move {
-                    namespace(api, &namespace_of(world, side, lists.0), requested, annotations(lists)).await;
+                    namespace(
+                        api,
+                        &namespace_of(cluster_lists, side, lists.0),
+                        requested,
+                        annotations(lists),
+                    )
+                    .await;
                 };
                 futures::stream::iter(LISTS).for_each_concurrent(8, one).await;
             }
@@ -166,8 +172,8 @@ impl Worlds {
         });
         api.create("/apis/taintward.io/v1alpha1/taintwardpolicies", &policy).await.unwrap();
         for side in [Side::Ours, Side::Both] {
-            let labels = json!({"stay": "short", REQUESTED: World::Plain.name()});
-            let name = namespace_of(World::Plain, side, "policy");
+            let labels = json!({"stay": "short", REQUESTED: ClusterLists::Plain.name()});
+            let name = namespace_of(ClusterLists::Plain, side, "policy");
             let object = json!({"metadata": {"name": name, "labels": labels}});
             api.create("/api/v1/namespaces", &object).await.unwrap();
         }
@@ -177,7 +183,7 @@ impl Worlds {
     pub(crate) async fn stand_there<'c>(&self, cases: &'c [Case]) {
         let work = cases.iter().enumerate().flat_map(|(at, case)| Side::ALL.map(|side| (at, case, side)));
         let one = |(at, case, side): (usize, &'c Case, Side)| async move {
-            let path = pods(&namespace_of(World::of(at), side, LISTS[case.lists].0));
+            let path = pods(&namespace_of(ClusterLists::of(at), side, LISTS[case.lists].0));
             if self.servers[2].create(&path, &old(case)).await.is_ok() {
                 self.there.borrow_mut().insert(name_of(case).to_owned());
             }
@@ -195,45 +201,50 @@ impl Worlds {
         let file = self.cluster.folder().join("lists.json");
         std::fs::write(&file, LISTS_OF_THE_CLUSTER).unwrap();
         let lists = format!("--restriction-config={}", file.display());
-        for (world, more) in [(World::Plain, vec![]), (World::Listed, vec![&*lists])] {
-            let files = Files::new(&self.cluster, world.name(), &self.authority).flags();
+        for (cluster_lists, more) in [(ClusterLists::Plain, vec![]), (ClusterLists::Listed, vec![&*lists])] {
+            let files = Files::new(&self.cluster, cluster_lists.name(), &self.authority).flags();
             let rules = "--rules=default-tolerations,extended-resources,toleration-restriction";
             let mut flags = all(&files, &[rules, "--restriction-merging=as-upstream"]);
             flags.extend(more);
             let account = self.cluster.kubeconfig(Account::Admin, 2);
-            self.hooks.push((world, Hook::start(&self.cluster, &account, &flags)));
+            self.hooks.push((cluster_lists, Hook::start(&self.cluster, &account, &flags)));
         }
         let mut ready = Vec::new();
-        for (world, hook) in std::mem::take(&mut self.hooks) {
-            ready.push((world, hook.ready().await));
+        for (cluster_lists, hook) in std::mem::take(&mut self.hooks) {
+            ready.push((cluster_lists, hook.ready().await));
         }
         self.hooks = ready;
         let authorities = &self.authority.certificate;
         let registered: Vec<Registered<'_>> = self
             .hooks
             .iter()
-            .map(|(world, hook)| Registered::strict(hook, world.name(), authorities))
+            .map(|(cluster_lists, hook)| Registered::strict(hook, cluster_lists.name(), authorities))
             .collect();
         register(&self.servers[2], &registered).await;
-        for (world, hook) in &self.hooks {
+        for (cluster_lists, hook) in &self.hooks {
             for side in [Side::Ours, Side::Both] {
-                requests(self.server(*world, side), hook, &namespace_of(*world, side, "empty")).await;
+                requests(
+                    self.server(*cluster_lists, side),
+                    hook,
+                    &namespace_of(*cluster_lists, side, "empty"),
+                )
+                .await;
             }
         }
     }
 
-    fn server(&self, world: World, side: Side) -> &TestApi {
-        match (side, world) {
+    fn server(&self, cluster_lists: ClusterLists, side: Side) -> &TestApi {
+        match (side, cluster_lists) {
             (Side::Ours, _) => &self.servers[2],
-            (_, World::Plain) => &self.servers[0],
-            (_, World::Listed) => &self.servers[1],
+            (_, ClusterLists::Plain) => &self.servers[0],
+            (_, ClusterLists::Listed) => &self.servers[1],
         }
     }
 
     /// Creates a pod, and changes it if the case has an update.
-    pub(crate) async fn made(&self, world: World, side: Side, case: &Case) -> Vec<Outcome> {
-        let path = pods(&namespace_of(world, side, LISTS[case.lists].0));
-        let api = self.server(world, side);
+    pub(crate) async fn made(&self, cluster_lists: ClusterLists, side: Side, case: &Case) -> Vec<Outcome> {
+        let path = pods(&namespace_of(cluster_lists, side, LISTS[case.lists].0));
+        let api = self.server(cluster_lists, side);
         let created = api.create(&path, &case.pod).await;
         let change = created.as_ref().ok().and_then(|pod| Some(change(case.update.as_ref()?, pod)));
         let mut steps = vec![outcome(created)];
@@ -245,19 +256,19 @@ impl Worlds {
     }
 
     /// Adds a label to an existing pod.
-    pub(crate) async fn touched(&self, world: World, side: Side, case: &Case) -> Outcome {
-        let path = pods(&namespace_of(world, side, LISTS[case.lists].0));
+    pub(crate) async fn touched(&self, cluster_lists: ClusterLists, side: Side, case: &Case) -> Outcome {
+        let path = pods(&namespace_of(cluster_lists, side, LISTS[case.lists].0));
         let label = json!({"metadata": {"labels": {"touched": "yes"}}}).to_string();
         let path = format!("{path}/old-{}", name_of(case));
-        outcome(self.server(world, side).patch(&path, PatchType::Merge, &label).await)
+        outcome(self.server(cluster_lists, side).patch(&path, PatchType::Merge, &label).await)
     }
 
     /// Creates a pod in a namespace with a policy: with the webhook alone, and with the plugins as well.
     pub(crate) async fn by_policy(&self, case: &Case) -> [Outcome; 2] {
         let mut both = Vec::new();
         for side in [Side::Ours, Side::Both] {
-            let path = pods(&namespace_of(World::Plain, side, "policy"));
-            both.push(outcome(self.server(World::Plain, side).create(&path, &case.pod).await));
+            let path = pods(&namespace_of(ClusterLists::Plain, side, "policy"));
+            both.push(outcome(self.server(ClusterLists::Plain, side).create(&path, &case.pod).await));
         }
         both.try_into().unwrap()
     }

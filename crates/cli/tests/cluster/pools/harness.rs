@@ -18,12 +18,12 @@ pub(crate) const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const FLAGS: [&str; 2] =
     ["--controllers=*,dedicated-pool-controller", "--exempt-namespaces=monitoring"];
 
-pub(crate) struct Plot<'c> {
+pub(crate) struct PoolHarness<'c> {
     pub(crate) cluster: &'c Cluster,
     pub(crate) admin: TestApi,
 }
 
-impl<'c> Plot<'c> {
+impl<'c> PoolHarness<'c> {
     pub(crate) async fn new(cluster: &'c Cluster) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();
         access::grant_dedicated_pools(&admin).await.unwrap();

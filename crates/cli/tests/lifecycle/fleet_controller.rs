@@ -14,13 +14,13 @@ pub(crate) fn size() -> usize {
 }
 
 /// One process after the other.
-pub(crate) struct Ours {
+pub(crate) struct FleetController {
     running: Taintward,
     kubeconfig: PathBuf,
     flags: Vec<String>,
 }
 
-impl Ours {
+impl FleetController {
     /// Starts it without election, with node lifecycle only, under its own account, and waits until it acts.
     pub(crate) async fn start(cluster: &Cluster, fleet: &Fleet) -> Self {
         let only = format!("--controllers={CONTROLLER}");

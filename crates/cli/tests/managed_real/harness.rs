@@ -14,7 +14,7 @@ pub(crate) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 pub(crate) const HELD: &str = "taintward.io/held";
 pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
-pub(crate) struct Stage {
+pub(crate) struct ManagedHarness {
     pub(crate) cluster: Cluster,
     pub(crate) admin: TestApi,
     /// A kubeconfig with the account of an installation.
@@ -26,7 +26,7 @@ pub(crate) struct Stage {
     flags: &'static [&'static str],
 }
 
-impl Stage {
+impl ManagedHarness {
     pub(crate) async fn set(tools: &Binaries, controllers: &str, flags: &'static [&'static str]) -> Self {
         Self::with_audit(tools, controllers, flags, Audit::Off).await
     }
@@ -41,7 +41,7 @@ impl Stage {
         let cluster = Cluster::start(tools, options).await.unwrap();
         let admin = cluster.api(Account::Admin).await.unwrap();
         let account = installed_account(&cluster, &admin, controllers).await;
-        let mut stage = Self {
+        let mut harness = Self {
             cluster,
             admin,
             account,
@@ -50,8 +50,8 @@ impl Stage {
             controllers: controllers.to_owned(),
             flags,
         };
-        stage.start_both().await;
-        stage
+        harness.start_both().await;
+        harness
     }
 
     pub(crate) async fn start_both(&mut self) {

@@ -3,8 +3,8 @@
 use super::actions::{Action, Change};
 use super::history::History;
 use super::plan::{MADE_FOR, Plan, Pool};
+use super::pool_users::{Requested, may_use};
 use super::rules::{list, text};
-use super::whose::{Requested, may_use};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub(crate) enum Outcome {
     Gone,
 }
 
-pub(crate) struct World {
+pub(crate) struct PropertyHarness {
     pub(crate) admin: TestApi,
     plan: Rc<Plan>,
     users: Vec<TestApi>,
@@ -39,7 +39,7 @@ pub(crate) fn pods(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-impl World {
+impl PropertyHarness {
     /// Sets up a cluster without pools and policies. Every user has all permissions, so permissions keep no pod off.
     pub(crate) async fn lay(cluster: &Cluster, plan: &Rc<Plan>) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();

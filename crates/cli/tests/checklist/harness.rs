@@ -12,7 +12,7 @@ use taintward_envtest::certificates::TestAuthority;
 use taintward_envtest::{Account, AdmissionConfig, Audit, Binaries, Cluster, ClusterConfig, TestApi};
 
 /// The result, or why the item fails.
-pub(crate) type Found = Result<Shown, String>;
+pub(crate) type ItemResult = Result<Shown, String>;
 
 /// The result that is the same in each run, and the part that differs.
 pub(crate) struct Shown {
@@ -43,7 +43,7 @@ pub(crate) fn demand(so: bool, otherwise: impl fmt::Display) -> Result<(), Strin
 }
 
 /// The cluster and the webhook of all items.
-pub(crate) struct Ground {
+pub(crate) struct ChecklistHarness {
     pub(crate) cluster: Cluster,
     pub(crate) api: TestApi,
     /// The kubeconfig of the webhook's own account.
@@ -104,7 +104,7 @@ fn configuration(own: &OwnFolder, clients: &TestAuthority) -> String {
     .to_string()
 }
 
-impl Ground {
+impl ChecklistHarness {
     pub(crate) async fn lay(tools: &Binaries) -> Self {
         let (own, clients) = (OwnFolder::new(), TestAuthority::new().unwrap());
         let admission = AdmissionConfig {
@@ -122,12 +122,12 @@ impl Ground {
         let files = Files::new(&cluster, "main", &authority);
         let rules = "--rules=*,advice,brake,extended-resources,toleration-restriction";
         let hook = Hook::start(&cluster, &account, &all(&files.flags(), &[rules])).ready().await;
-        let ground = Self { cluster, api, account, authority, clients, files, hook, own };
-        namespace(&ground.api, "main", "main", json!({})).await;
-        let reported = Registered::strict(&ground.hook, "main", &ground.authority.certificate);
-        register_as(&ground.api, "main", &[reported]).await;
-        requests(&ground.api, &ground.hook, "main").await;
-        ground
+        let harness = Self { cluster, api, account, authority, clients, files, hook, own };
+        namespace(&harness.api, "main", "main", json!({})).await;
+        let reported = Registered::strict(&harness.hook, "main", &harness.authority.certificate);
+        register_as(&harness.api, "main", &[reported]).await;
+        requests(&harness.api, &harness.hook, "main").await;
+        harness
     }
 
     /// A new connection to the webhook.

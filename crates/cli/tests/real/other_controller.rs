@@ -1,8 +1,8 @@
 //! Tests that kube-controller-manager's taint eviction alongside Taintward's is detected, and nothing else is mistaken
 //! for it (P39).
 
+use super::harness::{Goes, ScenarioHarness, Stays, Terms, let_controllers_observe, let_seconds_pass};
 use super::program::Taintward;
-use super::stage::{Goes, Scene, Stays, Terms, let_controllers_observe, let_seconds_pass};
 use super::witness::Witness;
 use std::time::Duration;
 use taintward_envtest::fixtures::{no_execute, pod, set_taints};
@@ -13,12 +13,12 @@ const SEEN: &str = "taintward_other_controller_seen_total";
 const REPORTED: &str = "another taint eviction controller also evicts pods";
 
 /// Evicts one untolerated pod on a node of its own, by the quicker of the two controllers.
-async fn evict_one(scene: &Scene<'_>, name: &str) {
-    scene.create_node(name).await;
-    let one = scene.create_pod(pod(name, name)).await;
+async fn evict_one(harness: &ScenarioHarness<'_>, name: &str) {
+    harness.create_node(name).await;
+    let one = harness.create_pod(pod(name, name)).await;
     let_seconds_pass(0.2, "no controller reports that it has observed the pod").await;
-    scene.set_taints(name, &[no_execute("beside", "v")]).await;
-    let gone = async || Ok(scene.find(&one).await.is_none().then_some(()));
+    harness.set_taints(name, &[no_execute("beside", "v")]).await;
+    let gone = async || Ok(harness.find(&one).await.is_none().then_some(()));
     wait::until("the pod to be gone", Duration::from_secs(30), gone).await.unwrap();
 }
 
@@ -28,17 +28,17 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for number in 0..20 {
-        evict_one(&scene, &format!("alone-{number}")).await;
+        evict_one(&harness, &format!("alone-{number}")).await;
     }
     assert_eq!(taintward.metric(SEEN), 0.0, "there is no other controller yet");
     let original = cluster.taint_eviction().await.unwrap();
     let mut evicted = 0;
     while taintward.message(REPORTED).is_empty() {
         assert!(evicted < 240, "240 evictions alongside kube-controller-manager, and no log line");
-        evict_one(&scene, &format!("both-{evicted}")).await;
+        evict_one(&harness, &format!("both-{evicted}")).await;
         evicted += 1;
     }
     println!("noticed after {evicted} evictions");
@@ -54,26 +54,26 @@ pub(crate) async fn upstreams_controller_alongside_taintward_is_noticed(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
+    let harness = ScenarioHarness::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
-    scene.create_node("beside").await;
-    let alone = scene.create_pod(pod("beside-alone", "beside")).await;
+    harness.create_node("beside").await;
+    let alone = harness.create_pod(pod("beside-alone", "beside")).await;
     let_controllers_observe().await;
-    let done = scene.set_taints("beside", &[no_execute("beside", "v")]).await;
-    scene.meet(done, &[(alone, Goes(0.0))], 0.0).await;
-    set_taints(&scene.admin, "beside", &[]).await.unwrap();
+    let done = harness.set_taints("beside", &[no_execute("beside", "v")]).await;
+    harness.meet(done, &[(alone, Goes(0.0))], 0.0).await;
+    set_taints(&harness.admin, "beside", &[]).await.unwrap();
     assert_eq!(taintward.metric(SEEN), 0.0, "there is no other controller yet");
 
     let original = cluster.taint_eviction().await.unwrap();
     for number in 0..60 {
-        scene.create_pod(pod(&format!("beside-{number}"), "beside").bearing("beside", Some(1))).await;
+        harness.create_pod(pod(&format!("beside-{number}"), "beside").bearing("beside", Some(1))).await;
     }
-    let stays = scene.create_pod(pod("beside-stays", "beside").bearing("beside", None)).await;
+    let stays = harness.create_pod(pod("beside-stays", "beside").bearing("beside", None)).await;
     let_controllers_observe().await;
-    let done = scene.set_taints("beside", &[no_execute("beside", "v")]).await;
+    let done = harness.set_taints("beside", &[no_execute("beside", "v")]).await;
     taintward.contains(REPORTED).await;
     assert!(taintward.metric(SEEN) > 0.0);
-    scene.meet(done, &[(stays, Stays)], 1.0).await;
+    harness.meet(done, &[(stays, Stays)], 1.0).await;
     drop(original);
     Terms { marks: false, ..Terms::default() }
 }

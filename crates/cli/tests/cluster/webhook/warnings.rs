@@ -2,50 +2,50 @@
 
 use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
 use super::super::admission::register::{Registered, namespace, plain_pod, register_as, requests};
-use super::Stage;
+use super::WebhookHarness;
 use serde_json::{Value, json};
 use taintward_envtest::api::PatchType;
 use taintward_envtest::wait;
 
-pub(crate) async fn kubectl_shows_them(stage: &Stage) {
-    let flags = Files::new(&stage.cluster, "words", &stage.authority).flags();
-    namespace(&stage.api, "words", "words", json!({})).await;
+pub(crate) async fn kubectl_shows_them(harness: &WebhookHarness) {
+    let flags = Files::new(&harness.cluster, "words", &harness.authority).flags();
+    namespace(&harness.api, "words", "words", json!({})).await;
     let hook =
-        Hook::start(&stage.cluster, &stage.account, &all(&flags, &["--rules=*,advice,toleration-guard"]))
+        Hook::start(&harness.cluster, &harness.account, &all(&flags, &["--rules=*,advice,toleration-guard"]))
             .ready()
             .await;
-    let strict = Registered::strict(&hook, "words", &stage.authority.certificate);
-    register_as(&stage.api, "words", &[strict]).await;
-    requests(&stage.api, &hook, "words").await;
-    a_slip_is_warned_about(stage);
-    a_trespasser_is_refused(stage).await;
-    a_pod_of_a_guarded_namespace_has_the_ceiling(stage).await;
+    let strict = Registered::strict(&hook, "words", &harness.authority.certificate);
+    register_as(&harness.api, "words", &[strict]).await;
+    requests(&harness.api, &hook, "words").await;
+    a_slip_is_warned_about(harness);
+    a_trespasser_is_refused(harness).await;
+    a_pod_of_a_guarded_namespace_has_the_ceiling(harness).await;
 }
 
 /// kubectl's success, and its standard error.
-fn create(stage: &Stage, name: &str, tolerations: &Value) -> (bool, String) {
+fn create(harness: &WebhookHarness, name: &str, tolerations: &Value) -> (bool, String) {
     let mut pod = plain_pod(name);
     pod["spec"]["tolerations"] = tolerations.clone();
-    let file = stage.cluster.folder().join(format!("{name}.json"));
+    let file = harness.cluster.folder().join(format!("{name}.json"));
     std::fs::write(&file, pod.to_string()).unwrap();
     let args = ["create", "--request-timeout=60s", "-n", "words", "-f", file.to_str().unwrap()];
-    let output = stage.cluster.kubectl_output(args).unwrap();
+    let output = harness.cluster.kubectl_output(args).unwrap();
     (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-fn a_slip_is_warned_about(stage: &Stage) {
+fn a_slip_is_warned_about(harness: &WebhookHarness) {
     let slip = json!([{"key": "node.kubernetes.io/not-redy", "operator": "Exists", "effect": "NoExecute"}]);
-    let (created, message) = create(stage, "slip", &slip);
+    let (created, message) = create(harness, "slip", &slip);
     assert!(
         created && message.contains("Warning: ") && message.contains("node.kubernetes.io/not-ready"),
         "{message}"
     );
     let fine = json!([{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}]);
-    let (created, message) = create(stage, "fine", &fine);
+    let (created, message) = create(harness, "fine", &fine);
     assert!(created && !message.contains("Warning"), "{message}");
 }
 
-async fn a_trespasser_is_refused(stage: &Stage) {
+async fn a_trespasser_is_refused(harness: &WebhookHarness) {
     let pool = json!({
         "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": "team-a"},
         "spec": {
@@ -55,13 +55,13 @@ async fn a_trespasser_is_refused(stage: &Stage) {
             "enforcement": "Deny",
         },
     });
-    stage.api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &pool).await.unwrap();
+    harness.api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &pool).await.unwrap();
     let smuggled = json!([{"key": "example.com/pool", "operator": "Exists"}]);
     let rejected = async || {
-        let (created, message) = create(stage, "smuggler", &smuggled);
+        let (created, message) = create(harness, "smuggler", &smuggled);
         if created {
             // The webhook has not observed the pool yet.
-            stage.api.delete("/api/v1/namespaces/words/pods/smuggler", &json!({})).await?;
+            harness.api.delete("/api/v1/namespaces/words/pods/smuggler", &json!({})).await?;
         }
         Ok((!created).then_some(message))
     };
@@ -71,18 +71,18 @@ async fn a_trespasser_is_refused(stage: &Stage) {
     println!("    {}", message.trim());
 }
 
-async fn a_pod_of_a_guarded_namespace_has_the_ceiling(stage: &Stage) {
+async fn a_pod_of_a_guarded_namespace_has_the_ceiling(harness: &WebhookHarness) {
     const CREATION: &str = "/api/v1/namespaces/words/pods?dryRun=All";
     let seconds = |pod: &Value| pod["spec"]["tolerations"][0]["tolerationSeconds"].as_i64();
-    let pod = stage.api.create(CREATION, &plain_pod("guarded")).await.unwrap();
+    let pod = harness.api.create(CREATION, &plain_pod("guarded")).await.unwrap();
     assert_eq!(
         (seconds(&pod), pod["metadata"]["annotations"]["taintward.io/guard"].as_str()),
         (Some(300), None)
     );
     let label = json!({"metadata": {"labels": {"taintward.io/guard-ceiling-seconds": "7200"}}}).to_string();
-    stage.api.patch("/api/v1/namespaces/words", PatchType::Merge, &label).await.unwrap();
+    harness.api.patch("/api/v1/namespaces/words", PatchType::Merge, &label).await.unwrap();
     let guarded = wait::until("a pod with the ceiling", STARTUP_TIMEOUT, async || {
-        let pod = stage.api.create(CREATION, &plain_pod("guarded")).await?;
+        let pod = harness.api.create(CREATION, &plain_pod("guarded")).await?;
         Ok((seconds(&pod) == Some(7200)).then_some(pod))
     });
     let guarded = guarded.await.unwrap();

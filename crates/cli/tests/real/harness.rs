@@ -20,13 +20,13 @@ pub(crate) const BEYOND: SignedDuration = SignedDuration::from_secs(2);
 const TOO_LATE: SignedDuration = SignedDuration::from_secs(20);
 
 /// A cluster with one running taintward.
-pub(crate) struct Stage {
+pub(crate) struct SharedCluster {
     pub(crate) cluster: Cluster,
     pub(crate) taintward: Taintward,
     pub(crate) witness: Witness,
 }
 
-impl Stage {
+impl SharedCluster {
     /// Starts everything.
     pub(crate) async fn start(tools: &Binaries, options: ClusterConfig) -> Self {
         let cluster = Cluster::start(tools, options).await.unwrap();
@@ -36,8 +36,8 @@ impl Stage {
     }
 
     /// A scenario's view; belongs to the async runtime in which it is created.
-    pub(crate) async fn scene(&self) -> Scene<'_> {
-        Scene::of(&self.cluster, &self.witness).await
+    pub(crate) async fn harness(&self) -> ScenarioHarness<'_> {
+        ScenarioHarness::of(&self.cluster, &self.witness).await
     }
 
     /// Checks, after all scenarios, that the process' metrics agree with its log (TE-37, TE-38, D9).
@@ -63,7 +63,7 @@ impl Stage {
 }
 
 /// One scenario's view.
-pub(crate) struct Scene<'s> {
+pub(crate) struct ScenarioHarness<'s> {
     pub(crate) cluster: &'s Cluster,
     pub(crate) witness: &'s Witness,
     pub(crate) admin: TestApi,
@@ -121,7 +121,7 @@ impl Done {
     }
 }
 
-impl<'s> Scene<'s> {
+impl<'s> ScenarioHarness<'s> {
     pub(crate) async fn of(cluster: &'s Cluster, witness: &'s Witness) -> Self {
         Self { cluster, witness, admin: cluster.api(Account::Admin).await.unwrap() }
     }

@@ -1,13 +1,13 @@
 //! Tests which nodes kube-controller-manager declares silent after it, its connection or the API server was paused,
 //! while all nodes live (row S7 of D12).
 
-use super::doubts::{AWAY, BACK, NODES, RATE};
 use super::fleet::Fleet;
+use super::observation_gaps::{AWAY, BACK, NODES, RATE};
 use super::side::original;
 use crate::real::accounts::leading_to;
+use crate::real::harness::Terms;
 use crate::real::program::free_port;
 use crate::real::proxy::Proxy;
-use crate::real::stage::Terms;
 use crate::real::witness::Witness;
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_envtest::heartbeats::plans;

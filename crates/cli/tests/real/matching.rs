@@ -1,6 +1,6 @@
 //! Tests which pods leave and which stay: matching, effects, seconds.
 
-use super::stage::{Fate, Goes, Scene, Stays, Subject, let_controllers_observe, seconds};
+use super::harness::{Fate, Goes, ScenarioHarness, Stays, Subject, let_controllers_observe, seconds};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_envtest::Release;
@@ -13,24 +13,24 @@ const EVENT_MAX: Duration = Duration::from_secs(10);
 
 /// TE-17a, TE-30, TE-31, TE-34, D4, D5, D8, S1, S10: an untolerated taint evicts immediately: condition, DELETE with
 /// preconditions, event. One read of the node serves all its pods.
-pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(scene: &Scene<'_>) {
-    scene.create_node("who-plain").await;
-    let plain = scene.create_pod(pod("who-plain", "who-plain").grace(30)).await;
+pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(harness: &ScenarioHarness<'_>) {
+    harness.create_node("who-plain").await;
+    let plain = harness.create_pod(pod("who-plain", "who-plain").grace(30)).await;
     let mut crowd = Vec::new();
     for number in 0..20 {
-        crowd.push(scene.create_pod(pod(&format!("who-crowd-{number}"), "who-plain")).await);
+        crowd.push(harness.create_pod(pod(&format!("who-crowd-{number}"), "who-plain")).await);
     }
     let_controllers_observe().await;
-    let generation = scene.find(&plain).await.unwrap()["metadata"]["generation"].clone();
-    assert!(scene.witness.writes_on_pod("who-plain").is_empty(), "no pod leaves without a taint");
+    let generation = harness.find(&plain).await.unwrap()["metadata"]["generation"].clone();
+    assert!(harness.witness.writes_on_pod("who-plain").is_empty(), "no pod leaves without a taint");
 
-    let done = scene.set_taints("who-plain", &[no_execute("who", "now")]).await;
-    scene.goes(&plain, done, 0.0).await;
+    let done = harness.set_taints("who-plain", &[no_execute("who", "now")]).await;
+    harness.goes(&plain, done, 0.0).await;
     for pod in &crowd {
-        scene.goes(pod, done, 0.0).await;
+        harness.goes(pod, done, 0.0).await;
     }
 
-    let object = scene.find(&plain).await.unwrap();
+    let object = harness.find(&plain).await.unwrap();
     let conditions = object["status"]["conditions"].as_array().unwrap();
     let condition = conditions.iter().find(|one| one["type"] == "DisruptionTarget").unwrap();
     assert_eq!(condition["status"], "True");
@@ -43,7 +43,7 @@ pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(scene: &Sc
     assert!(condition["lastTransitionTime"].is_string());
     assert_eq!(object["metadata"]["deletionGracePeriodSeconds"], 30, "S10: the pod's own grace period");
 
-    let writes = scene.witness.writes_on_pod("who-plain");
+    let writes = harness.witness.writes_on_pod("who-plain");
     let steps: Vec<_> =
         writes.iter().map(|one| (one.verb.as_str(), one.resource.as_str(), one.code)).collect();
     assert_eq!(steps, [("patch", "pods/status", 200), ("delete", "pods", 200)]);
@@ -51,17 +51,17 @@ pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(scene: &Sc
     let demanded = &writes[1].request["preconditions"];
     assert_eq!(demanded["uid"], plain.uid.as_str());
     assert_eq!(demanded["resourceVersion"], writes[0].response["metadata"]["resourceVersion"]);
-    one_event(scene, &plain).await;
+    one_event(harness, &plain).await;
 
     let checks =
-        scene.witness.ours(|one| one.verb == "get" && one.resource == "nodes" && one.name == "who-plain");
+        harness.witness.ours(|one| one.verb == "get" && one.resource == "nodes" && one.name == "who-plain");
     assert_eq!(checks.len(), 1, "D5: one read for all pods of a node");
 }
 
-async fn one_event(scene: &Scene<'_>, pod: &Subject) {
-    let reported = async || !scene.witness.events_on(&pod.uid).is_empty();
+async fn one_event(harness: &ScenarioHarness<'_>, pod: &Subject) {
+    let reported = async || !harness.witness.events_on(&pod.uid).is_empty();
     until_true("an event", EVENT_MAX, reported).await;
-    let events = scene.witness.events_on(&pod.uid);
+    let events = harness.witness.events_on(&pod.uid);
     assert_eq!(events.len(), 1);
     let event = &events[0].request;
     assert!(events[0].uri.starts_with("/apis/events.k8s.io/v1/"), "{}", events[0].uri);
@@ -75,25 +75,25 @@ async fn one_event(scene: &Scene<'_>, pod: &Subject) {
     let note = event["note"].as_str().unwrap();
     assert!(note.starts_with(&format!("Marking for deletion Pod default/{}", pod.name)), "{note}");
     assert!(note.contains("who=now:NoExecute") && note.contains("who-plain"), "{note}");
-    assert!(events[0].received > scene.witness.deleted(&pod.uid).unwrap(), "D8: after the fact");
+    assert!(events[0].received > harness.witness.deleted(&pod.uid).unwrap(), "D8: after the fact");
 }
 
 /// TE-22: only NoExecute evicts running pods.
-pub(crate) async fn other_effects_evict_no_pod(scene: &Scene<'_>) {
-    scene.create_node("who-effects").await;
-    let pod = scene.create_pod(pod("who-effects", "who-effects")).await;
+pub(crate) async fn other_effects_evict_no_pod(harness: &ScenarioHarness<'_>) {
+    harness.create_node("who-effects").await;
+    let pod = harness.create_pod(pod("who-effects", "who-effects")).await;
     let effects = ["NoSchedule", "PreferNoSchedule"];
     let taints = effects.map(|effect| json!({"key": "who", "value": "v", "effect": effect}));
-    let done = scene.set_taints("who-effects", &taints).await;
-    scene.meet(done, &[(pod.clone(), Stays)], 0.0).await;
-    let done = scene.set_taints("who-effects", &[no_execute("who", "v")]).await;
-    scene.goes(&pod, done, 0.0).await;
+    let done = harness.set_taints("who-effects", &taints).await;
+    harness.meet(done, &[(pod.clone(), Stays)], 0.0).await;
+    let done = harness.set_taints("who-effects", &[no_execute("who", "v")]).await;
+    harness.goes(&pod, done, 0.0).await;
 }
 
 /// TE-17b, TE-19, TE-20, TE-25, D7: no seconds mean indefinitely, none left means now, N means N, and very many mean
 /// very long.
-pub(crate) async fn seconds_count_from_the_taint_and_saturate(scene: &Scene<'_>) {
-    scene.create_node("who-seconds").await;
+pub(crate) async fn seconds_count_from_the_taint_and_saturate(harness: &ScenarioHarness<'_>) {
+    harness.create_node("who-seconds").await;
     let mut fates = Vec::new();
     for (number, (seconds, fate)) in [
         (Some(0), Goes(0.0)),
@@ -113,17 +113,17 @@ pub(crate) async fn seconds_count_from_the_taint_and_saturate(scene: &Scene<'_>)
     .enumerate()
     {
         let pod = pod(&format!("who-seconds-{number}"), "who-seconds").bearing("who", seconds);
-        fates.push((scene.create_pod(pod).await, fate));
+        fates.push((harness.create_pod(pod).await, fate));
     }
     let_controllers_observe().await;
-    let done = scene.set_taints("who-seconds", &[no_execute("who", "v")]).await;
-    scene.meet(done, &fates, 5.0).await;
+    let done = harness.set_taints("who-seconds", &[no_execute("who", "v")]).await;
+    harness.meet(done, &fates, 5.0).await;
 }
 
 /// MATCH-4, MATCH-6, MATCH-9, TE-17b: which toleration matches which taint. The first match counts, not the longest;
 /// the shortest over all taints decides; numeric operators match nothing while their gate is off.
-pub(crate) async fn the_first_matching_toleration_decides(scene: &Scene<'_>) {
-    scene.create_node("who-match").await;
+pub(crate) async fn the_first_matching_toleration_decides(harness: &ScenarioHarness<'_>) {
+    harness.create_node("who-match").await;
     let cases: [(&str, &[&str], Fate); 15] = [
         ("equal", &["k Equal 5 NoExecute"], Stays),
         ("other-value", &["k Equal 6 NoExecute"], Goes(0.0)),
@@ -142,43 +142,43 @@ pub(crate) async fn the_first_matching_toleration_decides(scene: &Scene<'_>) {
         ("less", &["k Lt 9 NoExecute"], Goes(0.0)),
     ];
     let mut fates = Vec::new();
-    let known = |name: &str| scene.cluster.comparison_operators() || !["greater", "less"].contains(&name);
+    let known = |name: &str| harness.cluster.comparison_operators() || !["greater", "less"].contains(&name);
     for (name, tolerations, fate) in cases.into_iter().filter(|(name, ..)| known(name)) {
         let pod = pod(&format!("who-match-{name}"), "who-match");
         let pod = tolerations.iter().fold(pod, |pod, row| pod.tolerating(toleration_row(row)));
-        fates.push((scene.create_pod(pod).await, fate));
+        fates.push((harness.create_pod(pod).await, fate));
     }
     let_controllers_observe().await;
-    let done = scene.set_taints("who-match", &[no_execute("k", "5")]).await;
-    scene.meet(done, &fates, 3.0).await;
+    let done = harness.set_taints("who-match", &[no_execute("k", "5")]).await;
+    harness.meet(done, &fates, 3.0).await;
 }
 
 /// Names as odd as the server accepts them; a taint is matched by its whole key.
-pub(crate) async fn odd_names_are_names(scene: &Scene<'_>) {
+pub(crate) async fn odd_names_are_names(harness: &ScenarioHarness<'_>) {
     let node = format!("who-odd.{}", "n".repeat(55) + ".x-1");
     let key = format!("{}.example/{}", "a".repeat(60), "K_.-k".repeat(12) + "z");
     let value = "V_.-v".repeat(12) + "z";
-    scene.create_node(&node).await;
+    harness.create_node(&node).await;
     let long = format!("who-odd.{}", "p.".repeat(122) + "q");
     assert_eq!(long.len(), 253);
     let same = toleration_row(&format!("{key} Equal {value} NoExecute"));
-    let stays = scene.create_pod(pod("who-odd-stays", &node).tolerating(same)).await;
-    let goes = scene.create_pod(pod(&long, &node).bearing(&key, Some(2))).await;
-    let close = scene.create_pod(pod("who-odd-close", &node).bearing(&key[1..], None)).await;
+    let stays = harness.create_pod(pod("who-odd-stays", &node).tolerating(same)).await;
+    let goes = harness.create_pod(pod(&long, &node).bearing(&key, Some(2))).await;
+    let close = harness.create_pod(pod("who-odd-close", &node).bearing(&key[1..], None)).await;
     let_controllers_observe().await;
     let taint = format!("{key}={value}:NoExecute");
-    let done = scene.kubectl(&["taint", "nodes", &node, &taint]).await;
-    scene.meet(done, &[(close, Goes(0.0)), (goes.clone(), Goes(2.0)), (stays, Stays)], 2.0).await;
-    one_odd_event(scene, &goes).await;
+    let done = harness.kubectl(&["taint", "nodes", &node, &taint]).await;
+    harness.meet(done, &[(close, Goes(0.0)), (goes.clone(), Goes(2.0)), (stays, Stays)], 2.0).await;
+    one_odd_event(harness, &goes).await;
 }
 
-async fn one_odd_event(scene: &Scene<'_>, pod: &Subject) {
-    let created = async || scene.witness.events_on(&pod.uid).iter().any(|event| event.code == 201);
+async fn one_odd_event(harness: &ScenarioHarness<'_>, pod: &Subject) {
+    let created = async || harness.witness.events_on(&pod.uid).iter().any(|event| event.code == 201);
     until_true(&format!("an event about {}", pod.name), EVENT_MAX, created).await;
 }
 
 /// Thousands of taints and tolerations.
-pub(crate) async fn a_thousand_taints_are_answered_each(scene: &Scene<'_>) {
+pub(crate) async fn a_thousand_taints_are_answered_each(harness: &ScenarioHarness<'_>) {
     const MANY: usize = 1_000;
     let key = |number: usize| format!("who.example/{number:04}");
     let taints: Vec<Value> = (0..MANY).map(|number| no_execute(&key(number), "v")).collect();
@@ -189,17 +189,17 @@ pub(crate) async fn a_thousand_taints_are_answered_each(scene: &Scene<'_>) {
         }
         pod
     };
-    create_node(&scene.admin, "who-many", &[]).await.unwrap();
-    let all = scene.create_pod(bearing("who-many-all", &|_| Some(None))).await;
+    create_node(&harness.admin, "who-many", &[]).await.unwrap();
+    let all = harness.create_pod(bearing("who-many-all", &|_| Some(None))).await;
     let every =
-        scene.create_pod(pod("who-many-every", "who-many").tolerating(json!({"operator": "Exists"}))).await;
+        harness.create_pod(pod("who-many-every", "who-many").tolerating(json!({"operator": "Exists"}))).await;
     let but_one =
-        scene.create_pod(bearing("who-many-but-one", &|number| (number != 777).then_some(None))).await;
+        harness.create_pod(bearing("who-many-but-one", &|number| (number != 777).then_some(None))).await;
     let one_short =
-        scene.create_pod(bearing("who-many-short", &|number| Some((number == 500).then_some(4)))).await;
+        harness.create_pod(bearing("who-many-short", &|number| Some((number == 500).then_some(4)))).await;
     let_controllers_observe().await;
-    let done = scene.set_taints("who-many", &taints).await;
+    let done = harness.set_taints("who-many", &taints).await;
     let fates = [(but_one, Goes(0.0)), (one_short, Goes(4.0)), (all, Stays), (every.clone(), Stays)];
-    scene.meet(done, &fates, 4.0).await;
-    scene.stays_until(&every, done.before + seconds(6.0)).await;
+    harness.meet(done, &fates, 4.0).await;
+    harness.stays_until(&every, done.before + seconds(6.0)).await;
 }
