@@ -7,8 +7,8 @@
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
 #[allow(dead_code, reason = "the target needs only a part of the cluster of the tests")]
-#[path = "../../crates/admission/tests/webhook/rules/world.rs"]
-mod world;
+#[path = "../../crates/admission/tests/webhook/rules/reviews.rs"]
+mod reviews;
 
 use std::sync::OnceLock;
 use taintward_admission::review::Outcome;
@@ -18,7 +18,7 @@ use taintward_admission::rules::RuleReviewer;
 /// A panicking rule admits the object; here it is detected.
 fn review_rules(bytes: &[u8]) -> usize {
     static RULES: OnceLock<RuleReviewer> = OnceLock::new();
-    let rules = RULES.get_or_init(world::rules);
+    let rules = RULES.get_or_init(reviews::rules);
     let mut patches = 0;
     for phase in [ReviewPhase::Mutate, ReviewPhase::Validate] {
         let Ok(judged) = judge(phase, bytes, rules) else { continue };

@@ -129,15 +129,15 @@ mod tests {
 
     /// A server that knows `good` and `poor`, and can stop answering or revoke a token.
     #[derive(Default)]
-    struct World {
+    struct TokenReviewServer {
         reviews: AtomicUsize,
         silent: AtomicBool,
         withdrawn: AtomicBool,
     }
 
-    fn stage() -> (Arc<World>, Arc<MetricsReaders>) {
-        let world = Arc::<World>::default();
-        let of = Arc::clone(&world);
+    fn setup() -> (Arc<TokenReviewServer>, Arc<MetricsReaders>) {
+        let server = Arc::<TokenReviewServer>::default();
+        let of = Arc::clone(&server);
         let readers = MetricsReaders::with_query(Box::new(move |token| {
             let of = Arc::clone(&of);
             Box::pin(async move {
@@ -151,25 +151,25 @@ mod tests {
                 }
             })
         }));
-        (world, readers)
+        (server, readers)
     }
 
     #[tokio::test(start_paused = true)]
     async fn answers_count_for_a_while_and_no_longer() {
-        let (world, readers) = stage();
-        let reviews = || world.reviews.load(Ordering::SeqCst);
+        let (server, readers) = setup();
+        let reviews = || server.reviews.load(Ordering::SeqCst);
         for _ in 0..5 {
             assert_eq!(readers.admit("good").await, Ok(()));
             assert_eq!(readers.admit("poor").await, Err(AccessDenied::Forbidden));
             assert_eq!(readers.admit("bad").await, Err(AccessDenied::Stranger));
         }
         assert_eq!(reviews(), 3);
-        world.withdrawn.store(true, Ordering::SeqCst);
+        server.withdrawn.store(true, Ordering::SeqCst);
         advance(ALLOWED_FOR - Duration::from_secs(1)).await;
         assert_eq!((readers.admit("good").await, reviews()), (Ok(()), 3));
         advance(Duration::from_secs(1)).await;
         assert_eq!((readers.admit("good").await, reviews()), (Err(AccessDenied::Stranger), 4));
-        world.withdrawn.store(false, Ordering::SeqCst);
+        server.withdrawn.store(false, Ordering::SeqCst);
         assert_eq!((readers.admit("good").await, reviews()), (Err(AccessDenied::Stranger), 4));
         advance(DENIED_FOR).await;
         assert_eq!((readers.admit("good").await, reviews()), (Ok(()), 5));
@@ -177,12 +177,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn no_client_is_admitted_while_its_access_is_unknown_and_silence_is_not_cached() {
-        let (world, readers) = stage();
-        world.silent.store(true, Ordering::SeqCst);
+        let (server, readers) = setup();
+        server.silent.store(true, Ordering::SeqCst);
         assert_eq!(readers.admit("good").await, Err(AccessDenied::Unknown));
-        world.silent.store(false, Ordering::SeqCst);
+        server.silent.store(false, Ordering::SeqCst);
         assert_eq!(readers.admit("good").await, Ok(()));
-        world.silent.store(true, Ordering::SeqCst);
+        server.silent.store(true, Ordering::SeqCst);
         advance(ALLOWED_FOR).await;
         assert_eq!(
             readers.admit("good").await,
@@ -193,7 +193,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_of_strangers_is_neither_asked_about_nor_remembered_without_end() {
-        let (world, readers) = stage();
+        let (server, readers) = setup();
         assert_eq!(readers.admit("good").await, Ok(()));
         let tokens: Vec<String> = (0..1000).map(|number| format!("stranger {number}")).collect();
         advance(ALLOWED_FOR).await;
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(good, Ok(()), "a known token does not wait for unknown ones");
         assert_eq!(flood.iter().filter(|result| **result == Err(AccessDenied::Stranger)).count(), AT_ONCE);
         assert!(flood.iter().all(|result| result.is_err()));
-        assert_eq!(world.reviews.load(Ordering::SeqCst), 2 + AT_ONCE);
+        assert_eq!(server.reviews.load(Ordering::SeqCst), 2 + AT_ONCE);
         for token in &tokens {
             assert_eq!(readers.admit(token).await, Err(AccessDenied::Stranger));
         }

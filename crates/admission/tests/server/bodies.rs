@@ -1,6 +1,6 @@
 //! Tests long, slow and incomplete bodies.
 
-use super::stage::{Client, SHORT, Stage, TIMEOUT, limits, question};
+use super::harness::{Client, SHORT, ServerHarness, TIMEOUT, limits, question};
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_admission::settings::ServerLimits;
@@ -20,8 +20,8 @@ const LONGEST: usize = 37 << 20;
 
 #[tokio::test]
 async fn the_longest_possible_body_is_answered_and_a_longer_one_refused_by_its_head() {
-    let stage = Stage::set(limits()).await;
-    let mut client = Client::connect(&stage).await;
+    let harness = ServerHarness::set(limits()).await;
+    let mut client = Client::connect(&harness).await;
     let escaped = |times: usize| {
         question("a", 0).replace(r#""a":"""#, &format!(r#""a":"{}""#, "\\u003c".repeat(times)))
     };
@@ -33,30 +33,30 @@ async fn the_longest_possible_body_is_answered_and_a_longer_one_refused_by_its_h
     // Just below the limit and just above it: there the beginning has the uid for the response.
     let around = LONGEST - question("a", 0).len();
     assert_eq!(client.post("/mutate", question("a", around)).await.0, 200);
-    assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"too_large\"}"), 0.0);
+    assert_eq!(harness.value("taintward_webhook_refused_requests_total{reason=\"too_large\"}"), 0.0);
     for (path, allowed) in [("/validate", false), ("/mutate", true)] {
-        let (status, body) = Client::connect(&stage).await.post(path, question("unjudged", around)).await;
+        let (status, body) = Client::connect(&harness).await.post(path, question("unjudged", around)).await;
         assert_eq!(status, 200, "{body}");
         assert!(body.contains(&format!("\"uid\":\"u\",\"allowed\":{allowed}")), "{body}");
     }
-    assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"too_large\"}"), 2.0);
+    assert_eq!(harness.value("taintward_webhook_refused_requests_total{reason=\"too_large\"}"), 2.0);
     let nothing = format!("[{}", " ".repeat(LONGEST));
-    let (status, message) = Client::connect(&stage).await.post("/validate", nothing).await;
+    let (status, message) = Client::connect(&harness).await.post("/validate", nothing).await;
     assert_eq!((status, &*message), (413, "the body has more than 38797312 bytes\n"));
 }
 
 #[tokio::test]
 async fn a_long_body_is_not_stored_with_or_without_an_announced_length() {
     // The memory of all incomplete bodies is counted as it grows; a thousandth of one of these would be too much.
-    let stage = Stage::set(ServerLimits { bodies_bytes: 32 << 10, ..limits() }).await;
-    stage.responds().await;
+    let harness = ServerHarness::set(ServerLimits { bodies_bytes: 32 << 10, ..limits() }).await;
+    harness.responds().await;
     let (head, tail) =
         question("unjudged", 0).split_once("}}}}").map(|(head, _)| (head.to_owned(), "}}}}")).unwrap();
     let chunk = |bytes: &[u8]| [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat();
     let mebibyte = chunk(&vec![b' '; 1 << 20]);
     let mut streams = Vec::new();
     for mebibytes in [36, 36, 36, 40] {
-        let mut stream = stage.tls().await;
+        let mut stream = harness.tls().await;
         stream.write_all(CHUNKED).await.unwrap();
         stream.write_all(&chunk(head.as_bytes())).await.unwrap();
         for _ in 0..mebibytes {
@@ -73,10 +73,10 @@ async fn a_long_body_is_not_stored_with_or_without_an_announced_length() {
         timeout(TIMEOUT, stream.read_exact(&mut response)).await.expect("no answer").unwrap();
         assert_eq!(&response, b"HTTP/1.1 200");
     }
-    assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"crowded\"}"), 0.0);
+    assert_eq!(harness.value("taintward_webhook_refused_requests_total{reason=\"crowded\"}"), 0.0);
     // A client that sends `Expect: 100-continue` does not have to send the body at all.
     let expecting = b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 40000000\r\n\r\n";
-    assert!(stage.raw(expecting).await.starts_with("HTTP/1.1 413"));
+    assert!(harness.raw(expecting).await.starts_with("HTTP/1.1 413"));
 }
 
 /// A review of a pod that names a node of this length.
@@ -86,8 +86,8 @@ fn kept(length: usize) -> String {
 
 #[tokio::test]
 async fn a_body_that_arrives_byte_by_byte_is_given_up_in_time_and_delays_no_other() {
-    let stage = Stage::set(ServerLimits { body: SHORT, ..limits() }).await;
-    let mut stream = stage.tls().await;
+    let harness = ServerHarness::set(ServerLimits { body: SHORT, ..limits() }).await;
+    let mut stream = harness.tls().await;
     stream.write_all(&head(1000)).await.unwrap();
     let began = std::time::Instant::now();
     let mut response = vec![0; 4096];
@@ -102,17 +102,17 @@ async fn a_body_that_arrives_byte_by_byte_is_given_up_in_time_and_delays_no_othe
     assert!(response.starts_with("HTTP/1.1 408"), "{response}");
     assert!(response.ends_with("the body did not arrive within 400ms\n"), "{response}");
     assert!(began.elapsed() >= SHORT / 2, "too early: {:?}", began.elapsed());
-    assert!(stage.responds().await < TIMEOUT);
-    assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"late\"}"), 1.0);
+    assert!(harness.responds().await < TIMEOUT);
+    assert_eq!(harness.value("taintward_webhook_refused_requests_total{reason=\"late\"}"), 1.0);
 }
 
 #[tokio::test]
 async fn too_many_incomplete_bodies_cost_only_the_slowest() {
-    let stage = Stage::set(ServerLimits { bodies_bytes: 1 << 20, ..limits() }).await;
+    let harness = ServerHarness::set(ServerLimits { bodies_bytes: 1 << 20, ..limits() }).await;
     let mut slow = Vec::new();
     // Each uses half of the memory, and never ends.
     for _ in 0..6 {
-        let mut stream = stage.tls().await;
+        let mut stream = harness.tls().await;
         let body = kept(600_000).replace(r#""name":"a""#, r#""name":"unjudged""#);
         let head = String::from_utf8(head(body.len())).unwrap().replace("/mutate", "/validate");
         stream.write_all(head.as_bytes()).await.unwrap();
@@ -120,51 +120,51 @@ async fn too_many_incomplete_bodies_cost_only_the_slowest() {
         stream.flush().await.unwrap();
         slow.push(stream);
     }
-    stage.reaches("taintward_webhook_refused_requests_total{reason=\"crowded\"}", 4.0).await;
+    harness.reaches("taintward_webhook_refused_requests_total{reason=\"crowded\"}", 4.0).await;
     // Its uid has arrived, and it gets a response.
     let mut response = [0; 1000];
     let length = timeout(TIMEOUT, slow[0].read(&mut response)).await.expect("no answer").unwrap();
     let response = String::from_utf8_lossy(&response[..length]);
     assert!(response.starts_with("HTTP/1.1 200") && response.contains("\"allowed\":false"), "{response}");
     // A good one as large succeeds, as do small ones, and long ones of which little is kept.
-    let mut client = Client::connect(&stage).await;
+    let mut client = Client::connect(&harness).await;
     assert_eq!(client.post("/mutate", kept(500_000)).await.0, 200);
     assert_eq!(client.post("/mutate", question("a", 3_000_000)).await.0, 200);
-    assert!(stage.responds().await < TIMEOUT);
+    assert!(harness.responds().await < TIMEOUT);
 }
 
 #[tokio::test]
 async fn interrupted_bodies_and_vanished_clients_leave_nothing_behind() {
-    let stage = Stage::set(limits()).await;
+    let harness = ServerHarness::set(limits()).await;
     for bytes in [head(100), [CHUNKED, b"zz\r\n"].concat(), [CHUNKED, b"5\r\nab"].concat()] {
-        let mut stream = stage.tls().await;
+        let mut stream = harness.tls().await;
         stream.write_all(&bytes).await.unwrap();
         drop(stream);
     }
-    stage.becomes("taintward_webhook_connections", 0.0).await;
-    assert!(stage.responds().await < TIMEOUT);
+    harness.becomes("taintward_webhook_connections", 0.0).await;
+    assert!(harness.responds().await < TIMEOUT);
 }
 
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut_off() {
-    let stage = Stage::set(ServerLimits { stall: SHORT, ..limits() }).await;
-    let mut stream = stage.tls().await;
+    let harness = ServerHarness::set(ServerLimits { stall: SHORT, ..limits() }).await;
+    let mut stream = harness.tls().await;
     let one = [head(question("a", 10).len()), question("a", 10).into_bytes()].concat();
     let many = one.repeat(20);
     // Responses pile up until nothing more can be written.
     let flood = async { while stream.write_all(&many).await.is_ok() {} };
     timeout(TIMEOUT, flood).await.expect("the server waits without end");
-    stage.becomes("taintward_webhook_connections", 0.0).await;
-    assert!(stage.responds().await < TIMEOUT);
+    harness.becomes("taintward_webhook_connections", 0.0).await;
+    assert!(harness.responds().await < TIMEOUT);
 }
 
 #[tokio::test]
 async fn reviews_of_many_clients_at_the_same_time_are_all_answered() {
-    let stage = Arc::new(Stage::set(limits()).await);
+    let harness = Arc::new(ServerHarness::set(limits()).await);
     let requested = (0..200).map(|_| {
-        let stage = Arc::clone(&stage);
+        let harness = Arc::clone(&harness);
         tokio::spawn(
-            async move { Client::connect(&stage).await.post("/mutate", question("a", 30_000)).await.0 },
+            async move { Client::connect(&harness).await.post("/mutate", question("a", 30_000)).await.0 },
         )
     });
     for responded in requested.collect::<Vec<_>>() {

@@ -1,6 +1,6 @@
 //! Tests that a certificate is replaced under load, and that a broken one changes nothing.
 
-use super::stage::{Client, Files, Stage, TIMEOUT, connect, limits, question};
+use super::harness::{Client, Files, ServerHarness, TIMEOUT, connect, limits, question};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,19 +10,19 @@ use taintward_core::time::Wall;
 use testkit::wait::{let_time_pass, until_true};
 
 /// Waits until a client that trusts only `root` can connect.
-async fn is_shown(stage: &Stage, root: &[u8]) {
-    until_true("it to be served", TIMEOUT, async || connect(stage.address, root).await.is_ok()).await;
+async fn is_shown(harness: &ServerHarness, root: &[u8]) {
+    until_true("it to be served", TIMEOUT, async || connect(harness.address, root).await.is_ok()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_renewal_under_load_loses_no_response() {
-    let stage = Arc::new(Stage::set(limits()).await);
+    let harness = Arc::new(ServerHarness::set(limits()).await);
     let (done, responded) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let load: Vec<_> = (0..4)
         .map(|_| {
-            let (stage, done, responded) = (stage.clone(), done.clone(), responded.clone());
+            let (harness, done, responded) = (harness.clone(), done.clone(), responded.clone());
             tokio::spawn(async move {
-                let mut client = Client::connect(&stage).await;
+                let mut client = Client::connect(&harness).await;
                 while !done.load(Ordering::Relaxed) {
                     assert_eq!(client.post("/mutate", question("a", 2000)).await.0, 200);
                     responded.fetch_add(1, Ordering::Relaxed);
@@ -30,12 +30,12 @@ async fn a_renewal_under_load_loses_no_response() {
             })
         })
         .collect();
-    let mut before = stage.root.clone();
+    let mut before = harness.root.clone();
     for _ in 0..3 {
         let so_far = responded.load(Ordering::Relaxed);
-        let root = stage.files.renew(1, 90);
-        is_shown(&stage, &root).await;
-        assert!(connect(stage.address, &before).await.is_err(), "the old one is no longer served");
+        let root = harness.files.renew(1, 90);
+        is_shown(&harness, &root).await;
+        assert!(connect(harness.address, &before).await.is_err(), "the old one is no longer served");
         before = root;
         let goes_on = async || responded.load(Ordering::Relaxed) >= so_far + 20;
         until_true("open connections to continue", TIMEOUT, goes_on).await;
@@ -44,44 +44,47 @@ async fn a_renewal_under_load_loses_no_response() {
     for client in load {
         client.await.expect("every review was answered");
     }
-    assert!(stage.value("taintward_webhook_certificate_reloads_total") >= 4.0);
+    assert!(harness.value("taintward_webhook_certificate_reloads_total") >= 4.0);
 }
 
 #[tokio::test]
 async fn invalid_files_change_nothing_and_are_reported() {
-    let stage = Stage::set(limits()).await;
+    let harness = ServerHarness::set(limits()).await;
     let (good, key) =
-        (std::fs::read(stage.files.certificate()).unwrap(), std::fs::read(stage.files.key()).unwrap());
+        (std::fs::read(harness.files.certificate()).unwrap(), std::fs::read(harness.files.key()).unwrap());
     let other = Files::new("other");
     other.renew(1, 90);
     let put = |certificate: &[u8], key: &[u8]| {
-        std::fs::write(stage.files.certificate(), certificate).unwrap();
-        std::fs::write(stage.files.key(), key).unwrap();
+        std::fs::write(harness.files.certificate(), certificate).unwrap();
+        std::fs::write(harness.files.key(), key).unwrap();
     };
     let failures = "taintward_webhook_certificate_reload_failures_total";
     let spoil: [&dyn Fn(); 6] = [
         &|| put(b"garbage", b"garbage"),
         &|| put(&good[..good.len() / 2], &key),
         &|| put(&good, &std::fs::read(other.key()).unwrap()),
-        &|| drop(stage.files.renew(90, -1)),
-        &|| drop(stage.files.renew(-1, 90)),
-        &|| std::fs::remove_file(stage.files.key()).unwrap(),
+        &|| drop(harness.files.renew(90, -1)),
+        &|| drop(harness.files.renew(-1, 90)),
+        &|| std::fs::remove_file(harness.files.key()).unwrap(),
     ];
     for (number, spoil) in spoil.iter().enumerate() {
         spoil();
-        let before = stage.value(failures);
+        let before = harness.value(failures);
         // The second check started after the change.
-        let rises = async || stage.value(failures) >= before + 2.0;
+        let rises = async || harness.value(failures) >= before + 2.0;
         until_true(&format!("number {number} to be noticed"), TIMEOUT, rises).await;
-        assert!(connect(stage.address, &stage.root).await.is_ok(), "number {number} replaced the good one");
+        assert!(
+            connect(harness.address, &harness.root).await.is_ok(),
+            "number {number} replaced the good one"
+        );
     }
     put(&good, &key);
     let_time_pass(Duration::from_millis(100), "a check that began before the change ends").await;
-    let healed = stage.value(failures);
+    let healed = harness.value(failures);
     let_time_pass(Duration::from_millis(100), "further checks must not fail").await;
-    assert_eq!(stage.value(failures), healed);
-    let root = stage.files.renew(1, 90);
-    is_shown(&stage, &root).await;
+    assert_eq!(harness.value(failures), healed);
+    let root = harness.files.renew(1, 90);
+    is_shown(&harness, &root).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Tests the verification of client certificates.
 
-use super::stage::{BOTH, Files, Identity, Stage, TIMEOUT, connect_as, limits};
+use super::harness::{BOTH, Files, Identity, ServerHarness, TIMEOUT, connect_as, limits};
 use taintward_admission::server::WebhookListener;
 use taintward_admission::settings::{CertificateSource, ClientCaSettings, WebhookServerSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -37,9 +37,9 @@ fn signed_for(
 
 /// The response to a health request; empty from a server that closes the connection. With TLS 1.3 a client learns only
 /// by reading that it is rejected.
-async fn requested(stage: &Stage, identity: Option<&Identity>) -> String {
+async fn requested(harness: &ServerHarness, identity: Option<&Identity>) -> String {
     let response = async {
-        let mut stream = connect_as(stage.address, &stage.root, &BOTH, identity).await?;
+        let mut stream = connect_as(harness.address, &harness.root, &BOTH, identity).await?;
         stream.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await?;
         let mut response = Vec::new();
         stream.read_to_end(&mut response).await?;
@@ -54,23 +54,23 @@ async fn only_clients_with_a_certificate_of_the_authority_are_accepted() {
     let files = Files::new("authorities");
     let file = files.0.join("clients.crt");
     std::fs::write(&file, pem).unwrap();
-    let mut stage = Stage::demanding(limits(), ClientCaSettings { file, names: Vec::new() }).await;
+    let mut harness = ServerHarness::demanding(limits(), ClientCaSettings { file, names: Vec::new() }).await;
     let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
     let known = signed(&ours, client.clone());
-    let response = requested(&stage, Some(&known)).await;
+    let response = requested(&harness, Some(&known)).await;
     assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
     let server = signed(&ours, rcgen::ExtendedKeyUsagePurpose::ServerAuth);
     for (who, identity) in
         [("nobody", None), ("a stranger", Some(&signed(&theirs, client))), ("a server", Some(&server))]
     {
-        assert_eq!(requested(&stage, identity).await, "", "{who}");
+        assert_eq!(requested(&harness, identity).await, "", "{who}");
     }
-    stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 3.0).await;
+    harness.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 3.0).await;
     // Another serving certificate makes the same demand.
-    stage.root = stage.files.renew(1, 90);
-    stage.reaches("taintward_webhook_certificate_reloads_total", 2.0).await;
-    assert_eq!(requested(&stage, None).await, "");
-    assert!(requested(&stage, Some(&known)).await.starts_with("HTTP/1.1 200 OK"));
+    harness.root = harness.files.renew(1, 90);
+    harness.reaches("taintward_webhook_certificate_reloads_total", 2.0).await;
+    assert_eq!(requested(&harness, None).await, "");
+    assert!(requested(&harness, Some(&known)).await.starts_with("HTTP/1.1 200 OK"));
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn of_these_only_clients_with_an_allowed_name() {
     let file = files.0.join("clients.crt");
     std::fs::write(&file, pem).unwrap();
     let names = vec!["kube-apiserver".to_owned(), "front-proxy-client".to_owned()];
-    let stage = Stage::demanding(limits(), ClientCaSettings { file, names }).await;
+    let harness = ServerHarness::demanding(limits(), ClientCaSettings { file, names }).await;
     let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
     for (names, is_let_in) in [
         (&["kube-apiserver"][..], true),
@@ -91,16 +91,16 @@ async fn of_these_only_clients_with_an_allowed_name() {
         (&[], false),
     ] {
         let who = signed_for(names, &ours, client.clone());
-        let response = requested(&stage, Some(&who)).await;
+        let response = requested(&harness, Some(&who)).await;
         assert_eq!(response.starts_with("HTTP/1.1 200 OK"), is_let_in, "{names:?}: {response}");
     }
-    assert_eq!(requested(&stage, None).await, "");
+    assert_eq!(requested(&harness, None).await, "");
 }
 
 #[tokio::test]
 async fn without_a_file_all_clients_are_accepted_and_an_unusable_file_is_an_error() {
-    let stage = Stage::set(limits()).await;
-    assert!(requested(&stage, None).await.starts_with("HTTP/1.1 200 OK"));
+    let harness = ServerHarness::set(limits()).await;
+    assert!(requested(&harness, None).await.starts_with("HTTP/1.1 200 OK"));
     let files = Files::new("no-authorities");
     files.renew(1, 90);
     for content in [None, Some(""), Some("garbage")] {

@@ -3,7 +3,7 @@
 
 pub(crate) mod attack;
 
-use super::stage::{BOTH, Client, Stage, TIMEOUT, connector, question};
+use super::harness::{BOTH, Client, ServerHarness, TIMEOUT, connector, question};
 use attack::{FloodAttack, FloodTarget};
 use rustls::pki_types::ServerName;
 use std::time::{Duration, Instant};
@@ -21,17 +21,17 @@ const TRIES: usize = 4;
 #[tokio::test]
 async fn good_reviews_are_answered_under_all_attacks_at_the_same_time() {
     let limits = ServerLimits::default();
-    let stage = Stage::set(limits).await;
+    let harness = ServerHarness::set(limits).await;
     let name = ServerName::try_from("localhost").unwrap();
-    let connector = connector(&stage.root, &BOTH, None);
-    let target = FloodTarget::new(stage.address, None, name, connector, &question("a", 0));
+    let connector = connector(&harness.root, &BOTH, None);
+    let target = FloodTarget::new(harness.address, None, name, connector, &question("a", 0));
     let mut attack = FloodAttack::hold(target).unwrap();
-    stage.reaches("taintward_webhook_connections", limits.connections as f64 - 10.0).await;
+    harness.reaches("taintward_webhook_connections", limits.connections as f64 - 10.0).await;
     attack.extend().unwrap();
     tokio::time::timeout(TIMEOUT, attack.has_started()).await.unwrap();
     let mut rounds = Vec::new();
     for _ in 0..TRIES {
-        let mut took = round(&stage).await;
+        let mut took = round(&harness).await;
         took.sort();
         let (sent, median, late) = (took.len(), took[took.len() / 2], took[took.len() * 99 / 100]);
         let attack = attack.describe();
@@ -46,13 +46,13 @@ async fn good_reviews_are_answered_under_all_attacks_at_the_same_time() {
 }
 
 /// How long good reviews take, every second one on a connection of its own.
-async fn round(stage: &Stage) -> Vec<Duration> {
-    let mut kept = Client::connect(stage).await;
+async fn round(harness: &ServerHarness) -> Vec<Duration> {
+    let mut kept = Client::connect(harness).await;
     let (mut took, began) = (Vec::new(), Instant::now());
     while began.elapsed() < LASTS {
         let sent = Instant::now();
         if took.len() % 2 == 0 {
-            stage.responds().await;
+            harness.responds().await;
         } else {
             assert_eq!(kept.post("/validate", question("a", 2000)).await.0, 200);
         }

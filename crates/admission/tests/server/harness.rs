@@ -126,7 +126,7 @@ impl Drop for Files {
 }
 
 /// A running server.
-pub(crate) struct Stage {
+pub(crate) struct ServerHarness {
     pub(crate) address: SocketAddr,
     pub(crate) metrics_address: Option<SocketAddr>,
     pub(crate) metrics: Arc<WebhookMetrics>,
@@ -138,7 +138,7 @@ pub(crate) struct Stage {
     pub(crate) served: JoinHandle<()>,
 }
 
-impl Stage {
+impl ServerHarness {
     pub(crate) async fn set(limits: ServerLimits) -> Self {
         Self::of(limits, None, None).await
     }
@@ -158,8 +158,8 @@ impl Stage {
         clients: Option<ClientCaSettings>,
         metrics: Option<SocketAddr>,
     ) -> Self {
-        static STAGES: AtomicU64 = AtomicU64::new(0);
-        let files = Files::new(&format!("stage{}", STAGES.fetch_add(1, Ordering::Relaxed)));
+        static HARNESSES: AtomicU64 = AtomicU64::new(0);
+        let files = Files::new(&format!("harness{}", HARNESSES.fetch_add(1, Ordering::Relaxed)));
         let root = files.renew(1, 90);
         let now = Arc::new(AtomicI64::new(NOW));
         let reading = Arc::clone(&now);
@@ -330,8 +330,8 @@ impl rustls::client::danger::ServerCertVerifier for AtNow {
 pub(crate) struct Client(http1::SendRequest<Full<Bytes>>);
 
 impl Client {
-    pub(crate) async fn connect(stage: &Stage) -> Self {
-        Self::over(stage.tls().await).await
+    pub(crate) async fn connect(harness: &ServerHarness) -> Self {
+        Self::over(harness.tls().await).await
     }
 
     pub(crate) async fn over(stream: TlsStream<TcpStream>) -> Self {

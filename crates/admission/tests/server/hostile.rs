@@ -1,7 +1,7 @@
 //! Tests hostile clients: silent, slow, numerous.
 
 use super::flood::attack::tcp_from;
-use super::stage::{Client, SHORT, Stage, TIMEOUT, connect, limits, question};
+use super::harness::{Client, SHORT, ServerHarness, TIMEOUT, connect, limits, question};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use taintward_admission::settings::ServerLimits;
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 const SOON: Duration = Duration::from_secs(1);
 
 /// The best of a few attempts: the load of other programs on the machine does not count.
-async fn soon(stage: &Stage) {
+async fn soon(harness: &ServerHarness) {
     let mut took = Vec::new();
     for _ in 0..5 {
-        took.push(stage.responds().await);
+        took.push(harness.responds().await);
     }
     assert!(took.iter().any(|took| *took < SOON), "{took:?}");
 }
@@ -31,18 +31,18 @@ async fn ends(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> bool {
 
 #[tokio::test]
 async fn silent_clients_are_closed_before_and_after_the_handshake() {
-    let stage = Stage::set(ServerLimits { head: SHORT, ..limits() }).await;
+    let harness = ServerHarness::set(ServerLimits { head: SHORT, ..limits() }).await;
     let began = Instant::now();
-    let mut mute = TcpStream::connect(stage.address).await.unwrap();
-    let mut shaken = stage.tls().await;
-    let mut half = stage.tls().await;
+    let mut mute = TcpStream::connect(harness.address).await.unwrap();
+    let mut shaken = harness.tls().await;
+    let mut half = harness.tls().await;
     half.write_all(b"POST /mutate HTTP/1.1\r\nhost:").await.unwrap();
-    let mut good = Client::connect(&stage).await;
+    let mut good = Client::connect(&harness).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     assert!(ends(&mut mute).await && ends(&mut shaken).await && ends(&mut half).await);
     assert!(began.elapsed() >= SHORT, "too early: {:?}", began.elapsed());
-    stage.becomes("taintward_webhook_ended_connections_total{reason=\"mute\"}", 2.0).await;
-    stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 1.0).await;
+    harness.becomes("taintward_webhook_ended_connections_total{reason=\"mute\"}", 2.0).await;
+    harness.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 1.0).await;
     assert_eq!(
         good.post("/mutate", question("a", 1)).await.0,
         200,
@@ -52,14 +52,14 @@ async fn silent_clients_are_closed_before_and_after_the_handshake() {
 
 #[tokio::test]
 async fn a_client_that_has_sent_a_request_is_closed_after_a_long_silence() {
-    let stage = Stage::set(ServerLimits { idle: SHORT, ..limits() }).await;
-    let mut one = stage.tls().await;
+    let harness = ServerHarness::set(ServerLimits { idle: SHORT, ..limits() }).await;
+    let mut one = harness.tls().await;
     one.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
     let began = Instant::now();
     assert!(ends(&mut one).await);
     assert!(began.elapsed() >= SHORT / 2, "too early");
     // A client that sends the next head slowly counts as silent, too.
-    let mut dripping = stage.tls().await;
+    let mut dripping = harness.tls().await;
     dripping.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\nGET /livez").await.unwrap();
     assert!(ends(&mut dripping).await);
 }
@@ -67,13 +67,13 @@ async fn a_client_that_has_sent_a_request_is_closed_after_a_long_silence() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_of_connections_delay_no_other_client() {
     let most = 200;
-    let stage = Stage::set(ServerLimits { connections: most, ..limits() }).await;
-    let mut good = Client::connect(&stage).await;
+    let harness = ServerHarness::set(ServerLimits { connections: most, ..limits() }).await;
+    let mut good = Client::connect(&harness).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     let mut held = Vec::new();
     for round in 0..10 {
         for number in 0..300 {
-            let mut stream = tcp_from(2, stage.address).await.unwrap();
+            let mut stream = tcp_from(2, harness.address).await.unwrap();
             if number % 3 == 0 {
                 // The beginning of a handshake that never continues.
                 let _ = stream.write_all(&[22, 3, 1, 2, 0, 1]).await;
@@ -83,27 +83,27 @@ async fn thousands_of_connections_delay_no_other_client() {
         // A client that keeps sending requests keeps its connection, and new ones from other addresses get one.
         assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200, "round {round}");
         assert_eq!(
-            Client::connect(&stage).await.post("/mutate", question("a", 1)).await.0,
+            Client::connect(&harness).await.post("/mutate", question("a", 1)).await.0,
             200,
             "round {round}"
         );
     }
-    assert!(stage.value("taintward_webhook_connections") <= most as f64 + 50.0);
-    soon(&stage).await;
+    assert!(harness.value("taintward_webhook_connections") <= most as f64 + 50.0);
+    soon(&harness).await;
     let began = Instant::now();
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     assert!(began.elapsed() < TIMEOUT);
     let ended =
-        |why: &str| stage.value(&format!("taintward_webhook_ended_connections_total{{reason=\"{why}\"}}"));
+        |why: &str| harness.value(&format!("taintward_webhook_ended_connections_total{{reason=\"{why}\"}}"));
     assert!(ended("displaced") + ended("refused") >= 2500.0, "{} {}", ended("displaced"), ended("refused"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_shares_an_address_with_a_flood_connects_after_the_floods_grace_period() {
-    let stage = Stage::set(ServerLimits { connections: 60, ..limits() }).await;
+    let harness = ServerHarness::set(ServerLimits { connections: 60, ..limits() }).await;
     let mut held = Vec::new();
     for number in 0..60 {
-        let mut stream = stage.tls().await;
+        let mut stream = harness.tls().await;
         // Health requests, half a request, and invalid ones are not useful for API servers either.
         stream.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         let mut byte = [0];
@@ -113,31 +113,31 @@ async fn a_client_that_shares_an_address_with_a_flood_connects_after_the_floods_
         stream.write_all(format!("{head} {length}\r\n\r\n{body}").as_bytes()).await.unwrap();
         held.push(stream);
     }
-    stage.becomes("taintward_webhook_connections", 60.0).await;
-    let accepted = async || Ok(connect(stage.address, &stage.root).await.ok());
+    harness.becomes("taintward_webhook_connections", 60.0).await;
+    let accepted = async || Ok(connect(harness.address, &harness.root).await.ok());
     let mut good = Client::over(until("a connection to be accepted", TIMEOUT, accepted).await.unwrap()).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     assert!(ends(&mut held[0]).await, "the connection that was silent for the longest is closed");
     // Useful and never silent for long: it stays, whatever other connections do.
     for _ in 0..100 {
-        let _ = connect(stage.address, &stage.root).await;
+        let _ = connect(harness.address, &harness.root).await;
         assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_floods_leave_a_third_client_its_share() {
-    let stage = Stage::set(ServerLimits { connections: 60, ..limits() }).await;
+    let harness = ServerHarness::set(ServerLimits { connections: 60, ..limits() }).await;
     let mut held = Vec::new();
     for number in 0..400_u16 {
-        held.push(tcp_from(2 + u8::try_from(number % 2).unwrap(), stage.address).await.unwrap());
+        held.push(tcp_from(2 + u8::try_from(number % 2).unwrap(), harness.address).await.unwrap());
     }
     let mut ours = Vec::new();
     for number in 0..15 {
-        let mut good = Client::connect(&stage).await;
+        let mut good = Client::connect(&harness).await;
         assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200, "{number}");
         ours.push(good);
-        held.push(tcp_from(2, stage.address).await.unwrap());
+        held.push(tcp_from(2, harness.address).await.unwrap());
     }
     for good in &mut ours {
         assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
@@ -166,9 +166,9 @@ fn head_of_a_question() -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_of_unsupported_http_2_delays_no_other_client() {
-    let stage = Arc::new(Stage::set(limits()).await);
-    let flood = |stage: Arc<Stage>| async move {
-        let mut stream = stage.tls().await;
+    let harness = Arc::new(ServerHarness::set(limits()).await);
+    let flood = |harness: Arc<ServerHarness>| async move {
+        let mut stream = harness.tls().await;
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         let mut bytes = [&preface[..], &frame(4, 0, 0, &[])].concat();
         for number in 0..20_000_u32 {
@@ -178,11 +178,11 @@ async fn a_flood_of_unsupported_http_2_delays_no_other_client() {
         let _ = timeout(TIMEOUT, stream.write_all(&bytes)).await;
         ends(&mut stream).await
     };
-    let floods: Vec<_> = (0..3).map(|_| tokio::spawn(flood(stage.clone()))).collect();
+    let floods: Vec<_> = (0..3).map(|_| tokio::spawn(flood(harness.clone()))).collect();
     let_time_pass(Duration::from_millis(20), "the floods are under way").await;
-    soon(&stage).await;
+    soon(&harness).await;
     for flood in floods {
         assert!(flood.await.unwrap(), "the connection is closed");
     }
-    soon(&stage).await;
+    soon(&harness).await;
 }

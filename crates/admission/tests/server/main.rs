@@ -7,6 +7,6 @@ mod certificates;
 mod clients;
 mod ending;
 mod flood;
+mod harness;
 mod hostile;
 mod requests;
-mod stage;

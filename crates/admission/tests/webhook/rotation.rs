@@ -54,7 +54,7 @@ fn plan(rules: Rules) -> RotationPlan {
     }
 }
 
-/// The parameters of the world, and the rules that replicas follow.
+/// The parameters of the model, and the rules that replicas follow.
 #[derive(Clone, Copy, Hash)]
 struct Rules {
     serving_life: i64,
@@ -75,7 +75,7 @@ const RULES: Rules = Rules {
     configuration_first: true,
 };
 
-/// When the world starts: long after 1970, so that a state may be very old.
+/// When the model starts: long after 1970, so that a state may be very old.
 const START: i64 = 1000;
 
 /// The state of a replica; `fresh` says whether there was no write since it read.
@@ -107,7 +107,7 @@ struct Replica {
 }
 
 #[derive(Clone, Hash)]
-struct World {
+struct RotationState {
     rules: Rules,
     now: i64,
     secret: Option<StoredState>,
@@ -121,7 +121,7 @@ struct World {
     minted: u8,
 }
 
-impl World {
+impl RotationState {
     fn new(rules: Rules, crashes: u8, losses: u8) -> Self {
         let replica = Replica { doing: Doing::Nothing, shows: None };
         let (configured, known) = (TrustBundle::default(), TrustBundle::default());
@@ -225,7 +225,7 @@ impl World {
 }
 
 /// The result of the exploration.
-struct Found {
+struct Exploration {
     states: usize,
     /// How many authorities were ever served.
     shown: usize,
@@ -233,30 +233,33 @@ struct Found {
 }
 
 /// Explores every order of events for some seconds, until an API server meets an untrusted certificate.
-fn explore(start: World, seconds: i64) -> Found {
+fn explore(start: RotationState, seconds: i64) -> Exploration {
     let mut seen = HashSet::from([start.digest()]);
     let mut signers = HashSet::new();
     let mut waiting = vec![start];
     let mut disappointment = None;
-    while let Some(world) = waiting.pop() {
-        disappointment = world.disappointment();
+    while let Some(state) = waiting.pop() {
+        disappointment = state.disappointment();
         if disappointment.is_some() {
             break;
         }
-        let shows = world.replicas.iter().filter_map(|each| each.shows.as_ref());
+        let shows = state.replicas.iter().filter_map(|each| each.shows.as_ref());
         signers.extend(shows.map(|shown| signer(shown).to_vec()));
-        let next = world.successors(START + seconds);
+        let next = state.successors(START + seconds);
         waiting.extend(next.into_iter().filter(|next| seen.insert(next.digest())));
     }
-    Found { states: seen.len(), shown: signers.len(), disappointment }
+    Exploration { states: seen.len(), shown: signers.len(), disappointment }
 }
 
 /// Asserts that no API server meets an untrusted certificate, in any order.
 fn holds(cases: &[(Rules, u8, u8, i64)]) {
     for (rules, crashes, losses, seconds) in cases.iter().copied() {
-        let found = explore(World::new(rules, crashes, losses), seconds);
-        assert_eq!(found.disappointment, None, "{crashes} crashes, {losses} losses, {seconds} s");
-        assert!(found.states > 1000 && found.shown > 1, "the world is too small to show anything");
+        let exploration = explore(RotationState::new(rules, crashes, losses), seconds);
+        assert_eq!(exploration.disappointment, None, "{crashes} crashes, {losses} losses, {seconds} s");
+        assert!(
+            exploration.states > 1000 && exploration.shown > 1,
+            "the world is too small to show anything"
+        );
     }
 }
 
@@ -289,7 +292,11 @@ fn each_rule_is_needed() {
     for (name, rules, losses) in
         [("settle", hasty, 0), ("patches", careless, 0), ("writes", forgetful, 0), ("order", backwards, 1)]
     {
-        let found = explore(World::new(rules, 0, losses), 3);
-        assert!(found.disappointment.is_some(), "without {name} nothing breaks in {} states", found.states);
+        let exploration = explore(RotationState::new(rules, 0, losses), 3);
+        assert!(
+            exploration.disappointment.is_some(),
+            "without {name} nothing breaks in {} states",
+            exploration.states
+        );
     }
 }

@@ -6,5 +6,5 @@ mod patched;
 mod pods;
 mod properties;
 mod questions;
+mod reviews;
 mod unjudged;
-mod world;

@@ -5,7 +5,7 @@
 
 mod requests;
 
-use super::held::Held as Hold;
+use super::hold_times::HoldTimes;
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::engine::LiveRead;
 use taintward_core::eviction::EvictionInput;
@@ -24,7 +24,7 @@ pub const SECOND: i64 = 1_000_000;
 const EPOCH: i64 = 1_800_000_000 * SECOND;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Held {
+pub struct NodeTaint {
     pub taint: Taint,
     pub since: i64,
 }
@@ -33,7 +33,7 @@ pub struct Held {
 pub struct Node {
     pub uid: Uid,
     pub created: i64,
-    pub taints: Vec<Held>,
+    pub taints: Vec<NodeTaint>,
     pub changed: i64,
     pub version: u64,
     pub unreadable: bool,
@@ -75,7 +75,7 @@ pub struct Cluster {
     /// How old the justification of a DELETE may be when it is committed (S2's W).
     pub window: i64,
     /// When time was on hold for the engine (NL-48).
-    pub hold: Hold,
+    pub hold: HoldTimes,
     /// By how much the engine's wall clock is ahead of the server's.
     pub clock_error: i64,
     /// The maximum error that the engine assumes, either way; `None`: the server's clock is unknown to it.
@@ -83,7 +83,7 @@ pub struct Cluster {
     /// Earlier states not older than the window, for a DELETE with only the UID as precondition (P45).
     past: Vec<(i64, Option<Node>, Option<Pod>)>,
     /// Earlier holds, for the same.
-    past_holds: Vec<(i64, Hold)>,
+    past_holds: Vec<(i64, HoldTimes)>,
     /// The state of a restored store.
     backup: Option<Box<Backup>>,
     version: u64,
@@ -119,7 +119,7 @@ impl Cluster {
             changes: VecDeque::new(),
             changed: 0,
             window,
-            hold: Hold::default(),
+            hold: HoldTimes::default(),
             clock_error: 0,
             skew_max: Some(0),
             past: Vec::new(),
@@ -180,7 +180,7 @@ impl Cluster {
 
     // Events.
 
-    pub fn set_hold(&mut self, set: impl FnOnce(&mut Hold, i64)) {
+    pub fn set_hold(&mut self, set: impl FnOnce(&mut HoldTimes, i64)) {
         self.change();
         let oldest = self.now - self.window;
         self.past_holds.retain(|(until, _)| *until >= oldest);
@@ -264,7 +264,7 @@ impl Cluster {
             }
             let time_added = stamped.then(|| truncated(now));
             let taint = Taint { effect, time_added, ..taint(key) };
-            node.taints.push(Held { taint, since: now });
+            node.taints.push(NodeTaint { taint, since: now });
         });
     }
 

@@ -2,9 +2,9 @@
 
 /// Every hold: its beginning, and its end if it is over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Held(Vec<(i64, Option<i64>)>);
+pub struct HoldTimes(Vec<(i64, Option<i64>)>);
 
-impl Held {
+impl HoldTimes {
     pub fn set(&mut self, on: bool, now: i64) {
         match self.0.last_mut() {
             Some((_, end @ None)) if !on => *end = Some(now),

@@ -9,7 +9,7 @@
 
 pub mod cluster;
 pub mod crowd;
-pub mod held;
+pub mod hold_times;
 pub mod script;
 pub mod storm;
 pub mod truth;
@@ -56,7 +56,7 @@ pub struct EvictionHarness {
     /// Whether taints have a `timeAdded`.
     pub stamped: bool,
     /// When time was on hold (NL-48).
-    pub held: held::Held,
+    pub held: hold_times::HoldTimes,
     /// By how much the engine's wall clock is ahead of the server's, in microseconds.
     pub clock_error: i64,
     /// The known maximum of that error; `None`: unknown.
@@ -86,7 +86,7 @@ impl EvictionHarness {
             effects: Vec::new(),
             notices: Vec::new(),
             stamped: true,
-            held: held::Held::default(),
+            held: hold_times::HoldTimes::default(),
             clock_error: 0,
             skew_max: Some(Span::ZERO),
             version: 1,

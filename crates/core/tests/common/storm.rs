@@ -149,7 +149,7 @@ impl Storm {
     /// The process crashes; its requests may still be carried out. A new one lists everything.
     pub fn restart(&mut self) {
         self.engine = EvictionEngine::new(self.config.clone());
-        self.cluster.set_hold(super::held::Held::forget);
+        self.cluster.set_hold(super::hold_times::HoldTimes::forget);
         self.engine.handle(EvictionInput::CountdownHold(self.cluster.hold.is_on()), self.cluster.clock());
         self.flights.iter_mut().for_each(|flight| flight.orphan = true);
         self.recent.clear();

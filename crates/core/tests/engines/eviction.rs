@@ -1,18 +1,18 @@
 //! Tests the eviction engine with one scenario per rule: the pod is evicted when it should be, and not before.
 
 mod absent;
-mod beside;
 mod cancelled;
 mod deadlines;
 mod exact;
 mod failures;
-mod halves;
 mod holds;
 mod identity;
 mod marks;
 mod named;
 mod order;
+mod other_controller;
 mod outage;
+mod partial_deletions;
 mod rejections;
 mod relisted;
 mod repeated_events;

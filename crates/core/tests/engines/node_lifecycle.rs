@@ -8,7 +8,7 @@ mod fuzz;
 mod gaps;
 mod harness;
 mod input;
-mod judge;
+mod invariants;
 mod observer;
 mod properties;
 mod restarts;

@@ -1,7 +1,7 @@
 //! Tests the list and watch loop against a scripted server, in virtual time.
 
 mod behaviour;
-mod beside;
+mod concurrent_lists;
 mod failures;
 mod fake;
 mod idle;

@@ -2,7 +2,7 @@
 
 use super::cases;
 use super::discovery::only;
-use super::play::{APPLY, Play, Request};
+use super::harness::{APPLY, ConformanceHarness, Request};
 use serde_json::{Value, json};
 
 cases![
@@ -18,19 +18,24 @@ const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
 const FLOWS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-fn discovery_lists_them(play: &mut Play) {
-    play.get(ADMISSION).is(200);
-    only(play, "/resources", "/name", &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]);
-    play.get(FLOWS).is(200);
+fn discovery_lists_them(harness: &mut ConformanceHarness) {
+    harness.get(ADMISSION).is(200);
+    only(
+        harness,
+        "/resources",
+        "/name",
+        &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+    );
+    harness.get(FLOWS).is(200);
     let flows = [
         "flowschemas",
         "flowschemas/status",
         "prioritylevelconfigurations",
         "prioritylevelconfigurations/status",
     ];
-    only(play, "/resources", "/name", &flows);
-    play.get("/apis/apiextensions.k8s.io/v1").is(200);
-    only(play, "/resources", "/name", &["customresourcedefinitions", "customresourcedefinitions/status"]);
+    only(harness, "/resources", "/name", &flows);
+    harness.get("/apis/apiextensions.k8s.io/v1").is(200);
+    only(harness, "/resources", "/name", &["customresourcedefinitions", "customresourcedefinitions/status"]);
 }
 
 /// A configuration for a resource that does not exist, so that no webhook is called.
@@ -42,67 +47,69 @@ fn configuration(name: &str) -> Value {
     }]})
 }
 
-fn webhook_configurations(play: &mut Play) {
+fn webhook_configurations(harness: &mut ConformanceHarness) {
     for (kind, unlike) in
         [("validatingwebhookconfigurations", false), ("mutatingwebhookconfigurations", true)]
     {
-        let (path, name) = (format!("{ADMISSION}/{kind}"), play.named("a"));
-        let made = play.post(&path, &configuration(&name)).is(201).has("/webhooks/0/failurePolicy", "Fail");
+        let (path, name) = (format!("{ADMISSION}/{kind}"), harness.named("a"));
+        let made =
+            harness.post(&path, &configuration(&name)).is(201).has("/webhooks/0/failurePolicy", "Fail");
         let made = made.has("/webhooks/0/clientConfig/service/port", 443).has("/metadata/generation", 1);
         assert_eq!(made.body.pointer("/webhooks/0/reinvocationPolicy").is_some(), unlike);
         let mut body = configuration(&name);
         body["webhooks"][0]["timeoutSeconds"] = 3.into();
-        let put = play.put(format!("{path}/{name}"), &body);
+        let put = harness.put(format!("{path}/{name}"), &body);
         assert!(matches!(put.code, 200 | 422), "{}", put.body);
-        play.get(format!("{path}/{name}")).is(200);
-        play.delete(format!("{path}/{name}")).is(200);
-        play.get(format!("{path}/{name}")).rejected(404, "NotFound");
+        harness.get(format!("{path}/{name}")).is(200);
+        harness.delete(format!("{path}/{name}")).is(200);
+        harness.get(format!("{path}/{name}")).rejected(404, "NotFound");
     }
 }
 
-fn an_applied_webhook_configuration(play: &mut Play) {
-    let name = play.named("a");
+fn an_applied_webhook_configuration(harness: &mut ConformanceHarness) {
+    let name = harness.named("a");
     let mut body = configuration(&name);
     body["apiVersion"] = "admissionregistration.k8s.io/v1".into();
     body["kind"] = "ValidatingWebhookConfiguration".into();
     let path = format!("{ADMISSION}/validatingwebhookconfigurations/{name}?fieldManager=me");
     for code in [201, 200] {
-        play.send(Request::new("PATCH", &path).body(APPLY, body.to_string()))
+        harness
+            .send(Request::new("PATCH", &path).body(APPLY, body.to_string()))
             .is(code)
             .has("/metadata/generation", 1);
     }
     body["webhooks"][0]["timeoutSeconds"] = 3.into();
-    play.send(Request::new("PATCH", &path).body(APPLY, body.to_string()))
+    harness
+        .send(Request::new("PATCH", &path).body(APPLY, body.to_string()))
         .is(200)
         .has("/metadata/generation", 2);
 }
 
-fn a_flow_schema(play: &mut Play) {
-    let name = play.named("a");
+fn a_flow_schema(harness: &mut ConformanceHarness) {
+    let name = harness.named("a");
     let schema = json!({"metadata": {"name": name}, "spec": {"priorityLevelConfiguration": {"name": "exempt"}, "matchingPrecedence": 1000, "rules": [{
         "subjects": [{"kind": "User", "user": {"name": "nobody-at-all"}}],
         "resourceRules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"], "clusterScope": true}],
     }]}});
-    let made = play.post(format!("{FLOWS}/flowschemas"), &schema).is(201);
+    let made = harness.post(format!("{FLOWS}/flowschemas"), &schema).is(201);
     made.has("/metadata/generation", 1);
-    play.check(&["/spec"], format!("{FLOWS}/flowschemas/{name}")).is(200);
+    harness.check(&["/spec"], format!("{FLOWS}/flowschemas/{name}")).is(200);
 }
 
-fn a_priority_level(play: &mut Play) {
+fn a_priority_level(harness: &mut ConformanceHarness) {
     let path = format!("{FLOWS}/prioritylevelconfigurations");
     for (name, response) in [
         ("a", json!({"type": "Reject"})),
         ("b", json!({"type": "Queue", "queuing": {"handSize": 8, "queues": 64, "queueLengthLimit": 50}})),
     ] {
         let limited = json!({"nominalConcurrencyShares": 1, "lendablePercent": 0, "limitResponse": response});
-        let level =
-            json!({"metadata": {"name": play.named(name)}, "spec": {"type": "Limited", "limited": limited}});
-        play.keeping(&["/spec", "/metadata/generation"]).post(&path, &level).is(201);
+        let level = json!({"metadata": {"name": harness.named(name)}, "spec": {"type": "Limited", "limited": limited}});
+        harness.keeping(&["/spec", "/metadata/generation"]).post(&path, &level).is(201);
     }
 }
 
-fn a_definition(play: &mut Play) {
-    let group = format!("{}.example.com", play.own);
+fn a_definition(harness: &mut ConformanceHarness) {
+    let group = format!("{}.example.com", harness.own);
     let name = format!("things.{group}");
     let definition = json!({"metadata": {"name": name}, "spec": {
         "group": group, "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
@@ -115,9 +122,9 @@ fn a_definition(play: &mut Play) {
         }}}],
     }});
     let places = ["/spec", "/metadata/generation", "/status/storedVersions"];
-    play.keeping(&places).post(DEFINITIONS, &definition).is(201).has("/spec/names/listKind", "ThingList");
+    harness.keeping(&places).post(DEFINITIONS, &definition).is(201).has("/spec/names/listKind", "ThingList");
     let path = format!("{DEFINITIONS}/{name}");
-    play.check(&places, &path).is(200).has("/spec/names/singular", "thing");
+    harness.check(&places, &path).is(200).has("/spec/names/singular", "thing");
     // The response of a real server depends on the progress of its own controllers.
-    play.request(&Request::new("DELETE", &path)).is(200);
+    harness.request(&Request::new("DELETE", &path)).is(200);
 }

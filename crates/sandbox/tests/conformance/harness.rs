@@ -28,7 +28,7 @@ pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 const HEADERS: [&str; 4] = ["allow", "content-type", "retry-after", "warning"];
 
 /// A running case.
-pub(crate) struct Play {
+pub(crate) struct ConformanceHarness {
     /// The prefix of the case's own cluster-wide names, and the name of its namespace.
     pub(crate) own: String,
     pub(crate) runtime: Runtime,
@@ -69,7 +69,7 @@ impl Request {
     }
 }
 
-impl Play {
+impl ConformanceHarness {
     /// Starts a case on a target.
     pub(crate) fn at(target: &Target, own: &str) -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -77,9 +77,9 @@ impl Play {
             let _inside = runtime.enter();
             target.connect()
         };
-        let mut play = Self { own: own.to_owned(), runtime, wire, steps: Vec::new(), keep: Vec::new() };
-        play.given("/api/v1/namespaces", &json!({"metadata": {"name": own}}));
-        play
+        let mut harness = Self { own: own.to_owned(), runtime, wire, steps: Vec::new(), keep: Vec::new() };
+        harness.given("/api/v1/namespaces", &json!({"metadata": {"name": own}}));
+        harness
     }
 
     /// A cluster-wide name of this case's own.

@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
-mod play;
+mod harness;
 mod record;
 mod runner;
 mod target;

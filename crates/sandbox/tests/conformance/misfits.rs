@@ -1,7 +1,7 @@
 //! Compares rejections of invalid pools and policies.
 
 use super::cases;
-use super::play::{MERGE, Play, Request, Response};
+use super::harness::{ConformanceHarness, MERGE, Request, Response};
 use super::pools::{POLICIES, POOLS, one, policy, spec, whole};
 use serde_json::{Value, json};
 
@@ -16,14 +16,14 @@ cases![
 ];
 
 /// A pool whose spec has this value at one place.
-fn with(play: &mut Play, at: &str, value: Value) -> Response {
-    let mut object = whole(&play.named("p"), &spec());
+fn with(harness: &mut ConformanceHarness, at: &str, value: Value) -> Response {
+    let mut object = whole(&harness.named("p"), &spec());
     let (parent, field) = at.rsplit_once('/').unwrap();
     object.pointer_mut(parent).unwrap()[field] = value;
-    play.post(POOLS, &object)
+    harness.post(POOLS, &object)
 }
 
-fn rejected_by_type(play: &mut Play) {
+fn rejected_by_type(harness: &mut ConformanceHarness) {
     for (at, value) in [
         ("/spec", json!("text")),
         ("/spec", Value::Null),
@@ -41,11 +41,11 @@ fn rejected_by_type(play: &mut Play) {
         ("/spec/placement", json!(1)),
         ("/spec/placement", Value::Null),
     ] {
-        with(play, at, value);
+        with(harness, at, value);
     }
 }
 
-fn rejected_by_schema(play: &mut Play) {
+fn rejected_by_schema(harness: &mut ConformanceHarness) {
     for (at, value) in [
         ("/spec", json!({})),
         ("/spec/taint", json!({})),
@@ -68,11 +68,11 @@ fn rejected_by_schema(play: &mut Play) {
         ("/spec/nodes/selector", json!({"matchExpressions": [{"key": "a", "operator": "Gt"}]})),
         ("/spec/nodes/selector", json!({"matchExpressions": [{}]})),
     ] {
-        with(play, at, value).rejected(422, "Invalid");
+        with(harness, at, value).rejected(422, "Invalid");
     }
 }
 
-fn rejected_by_rules(play: &mut Play) {
+fn rejected_by_rules(harness: &mut ConformanceHarness) {
     let expressions = |one: Value| json!({"matchExpressions": [one]});
     for (at, value) in [
         ("/spec/taint/key", json!("")),
@@ -97,17 +97,17 @@ fn rejected_by_rules(play: &mut Play) {
             expressions(json!({"key": "a", "operator": "In", "values": ["-", "b"]})),
         ),
     ] {
-        with(play, at, value).rejected(422, "Invalid");
+        with(harness, at, value).rejected(422, "Invalid");
     }
     // These are all valid.
     for key in ["node-role.kubernetes.io/gpu", "a.node-restriction.kubernetes.io/x", "notkubernetes.io/x"] {
         let mut spec = spec();
         spec["label"] = json!({"key": key});
-        play.post(format!("{POOLS}?dryRun=All"), &whole(&play.named("q"), &spec)).is(201);
+        harness.post(format!("{POOLS}?dryRun=All"), &whole(&harness.named("q"), &spec)).is(201);
     }
 }
 
-fn policies_rejected(play: &mut Play) {
+fn policies_rejected(harness: &mut ConformanceHarness) {
     for spec in [
         json!({}),
         json!({"namespaceSelector": {}, "notReadySeconds": "30"}),
@@ -121,28 +121,28 @@ fn policies_rejected(play: &mut Play) {
         json!({"namespaceSelector": {}, "priority": "first"}),
         json!({"namespaceSelector": {"matchLabels": {"a": "b c"}}}),
     ] {
-        let name = play.named("p");
-        play.post(POLICIES, &policy(&name, &spec)).rejected(422, "Invalid");
+        let name = harness.named("p");
+        harness.post(POLICIES, &policy(&name, &spec)).rejected(422, "Invalid");
     }
 }
 
-fn unknown_fields_of_pools(play: &mut Play) {
-    let name = play.named("p");
+fn unknown_fields_of_pools(harness: &mut ConformanceHarness) {
+    let name = harness.named("p");
     let mut object = whole(&name, &spec());
     object["spec"]["effects"] = json!([]);
     object["spec"]["taint"]["kye"] = json!("x");
     object["extra"] = json!(1);
     object["metadata"]["lables"] = json!({});
-    play.post(format!("{POOLS}?fieldValidation=Strict"), &object).rejected(400, "BadRequest");
-    play.post(format!("{POOLS}?fieldValidation=Warn&dryRun=All"), &object).is(201).lacks("/spec/effects");
-    play.post(format!("{POOLS}?fieldValidation=Ignore&dryRun=All"), &object).is(201);
-    play.post(POOLS, &object).is(201).lacks("/spec/taint/kye");
+    harness.post(format!("{POOLS}?fieldValidation=Strict"), &object).rejected(400, "BadRequest");
+    harness.post(format!("{POOLS}?fieldValidation=Warn&dryRun=All"), &object).is(201).lacks("/spec/effects");
+    harness.post(format!("{POOLS}?fieldValidation=Ignore&dryRun=All"), &object).is(201);
+    harness.post(POOLS, &object).is(201).lacks("/spec/taint/kye");
     let patch = json!({"spec": {"colour": "red"}});
-    play.patch(format!("{}?fieldValidation=Strict", one(&name)), MERGE, &patch).rejected(422, "Invalid");
-    play.patch(one(&name), MERGE, &patch).is(200).has("/metadata/generation", 1);
+    harness.patch(format!("{}?fieldValidation=Strict", one(&name)), MERGE, &patch).rejected(422, "Invalid");
+    harness.patch(one(&name), MERGE, &patch).is(200).has("/metadata/generation", 1);
 }
 
-fn metadata_rejected(play: &mut Play) {
+fn metadata_rejected(harness: &mut ConformanceHarness) {
     for (field, value) in [
         ("name", json!("Not_A_Name")),
         ("name", json!(null)),
@@ -154,19 +154,19 @@ fn metadata_rejected(play: &mut Play) {
         ("namespace", json!("default")),
         ("resourceVersion", json!("7")),
     ] {
-        let mut object = whole(&play.named("p"), &spec());
+        let mut object = whole(&harness.named("p"), &spec());
         object["metadata"][field] = value;
-        play.post(POOLS, &object);
+        harness.post(POOLS, &object);
     }
 }
 
-fn bodies_that_are_something_else(play: &mut Play) {
-    let name = play.named("p");
+fn bodies_that_are_something_else(harness: &mut ConformanceHarness) {
+    let name = harness.named("p");
     for (field, value) in [("apiVersion", json!("")), ("kind", json!(""))] {
         let mut object = whole(&name, &spec());
         object[field] = value;
-        play.post(POOLS, &object);
+        harness.post(POOLS, &object);
     }
-    play.post(POOLS, &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}));
-    play.send(Request::new("POST", POOLS).body("application/json", "[]"));
+    harness.post(POOLS, &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}));
+    harness.send(Request::new("POST", POOLS).body("application/json", "[]"));
 }

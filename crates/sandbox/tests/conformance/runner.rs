@@ -2,7 +2,7 @@
 //!
 //! - The real server runs them twice: records that differ between these runs prove nothing.
 
-use super::play::{Play, STARTUP_TIMEOUT};
+use super::harness::{ConformanceHarness, STARTUP_TIMEOUT};
 use super::record::{self, comparable, differences};
 use super::target::Target;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use std::time::Instant;
 use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, binaries, wait};
 
 /// A case: its name, its steps.
-pub(crate) type Case = (&'static str, fn(&mut Play));
+pub(crate) type Case = (&'static str, fn(&mut ConformanceHarness));
 
 /// Cases about one subject.
 pub(crate) type Group = (&'static str, &'static [Case]);
@@ -31,7 +31,7 @@ const SHOWN: usize = 12;
 /// A selected case with its full name.
 struct Chosen {
     name: String,
-    play: fn(&mut Play),
+    harness: fn(&mut ConformanceHarness),
 }
 
 /// The results of all cases on one target.
@@ -85,7 +85,9 @@ fn choose(groups: &[Group]) -> (Vec<Chosen>, bool) {
         (filters.is_empty() || filters.iter().any(fits)) && !skips.iter().any(fits)
     };
     let all = groups.iter().flat_map(|(group, cases)| {
-        cases.iter().map(move |(name, play)| Chosen { name: format!("{group}::{name}"), play: *play })
+        cases
+            .iter()
+            .map(move |(name, harness)| Chosen { name: format!("{group}::{name}"), harness: *harness })
     });
     (all.filter(|case| wanted(&case.name)).collect(), list)
 }
@@ -175,7 +177,7 @@ fn round(target: &Target, tag: &str, cases: &[Chosen]) -> Round {
         for _ in 0..SIDE_BY_SIDE {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    play(target, tag, case, &round);
+                    harness(target, tag, case, &round);
                 }
             });
         }
@@ -185,15 +187,15 @@ fn round(target: &Target, tag: &str, cases: &[Chosen]) -> Round {
 }
 
 /// Runs one case on a thread with its name, so that a panic shows it.
-fn play(target: &Target, tag: &str, case: &Chosen, round: &Mutex<Round>) {
+fn harness(target: &Target, tag: &str, case: &Chosen, round: &Mutex<Round>) {
     let own = format!("{tag}-{}", case.name.replace("::", "-").replace('_', "-"));
     let began = Instant::now();
     let body = || {
         let mut steps = Vec::new();
         let passed = catch_unwind(AssertUnwindSafe(|| {
-            let mut play = Play::at(target, &own);
-            let played = catch_unwind(AssertUnwindSafe(|| (case.play)(&mut play)));
-            steps = std::mem::take(&mut play.steps);
+            let mut harness = ConformanceHarness::at(target, &own);
+            let played = catch_unwind(AssertUnwindSafe(|| (case.harness)(&mut harness)));
+            steps = std::mem::take(&mut harness.steps);
             played.is_ok()
         }));
         (passed.unwrap_or(false), comparable(&own, &steps))

@@ -1,7 +1,7 @@
 //! Compares watch events, their formats, and rejections.
 
 use super::cases;
-use super::play::{MERGE, Play};
+use super::harness::{ConformanceHarness, MERGE};
 use serde_json::{Value, json};
 
 cases![
@@ -28,219 +28,223 @@ cases![
 ];
 
 /// The path of a watch of this case's ConfigMaps, from now.
-fn now(play: &mut Play, rest: &str) -> String {
-    let version = play.check(&["/kind"], play.core("configmaps")).is(200).version();
-    play.core(&format!("configmaps?watch=true&resourceVersion={version}&timeoutSeconds=20{rest}"))
+fn now(harness: &mut ConformanceHarness, rest: &str) -> String {
+    let version = harness.check(&["/kind"], harness.core("configmaps")).is(200).version();
+    harness.core(&format!("configmaps?watch=true&resourceVersion={version}&timeoutSeconds=20{rest}"))
 }
 
-fn map(play: &mut Play, name: &str, labels: Value) {
-    let path = play.core("configmaps");
-    play.given(&path, &json!({"metadata": {"name": name, "labels": labels}}));
+fn map(harness: &mut ConformanceHarness, name: &str, labels: Value) {
+    let path = harness.core("configmaps");
+    harness.given(&path, &json!({"metadata": {"name": name, "labels": labels}}));
 }
 
-fn label(play: &mut Play, name: &str, labels: Value) {
-    play.arranged(&play.core(&format!("configmaps/{name}")), MERGE, &json!({"metadata": {"labels": labels}}));
+fn label(harness: &mut ConformanceHarness, name: &str, labels: Value) {
+    harness.arranged(
+        &harness.core(&format!("configmaps/{name}")),
+        MERGE,
+        &json!({"metadata": {"labels": labels}}),
+    );
 }
 
-fn remove(play: &mut Play, path: &str) {
-    let response = play.request(&super::play::Request::new("DELETE", play.core(path)));
+fn remove(harness: &mut ConformanceHarness, path: &str) {
+    let response = harness.request(&super::harness::Request::new("DELETE", harness.core(path)));
     assert_eq!(response.code, 200, "{}", response.body);
 }
 
-fn from_a_version(play: &mut Play) {
-    map(play, "before", json!({}));
-    let path = now(play, "");
-    map(play, "a", json!({}));
-    let mut watch = play.watch(&path);
-    watch.reports(play, "ADDED", "a");
-    label(play, "a", json!({"x": "1"}));
-    watch.reports(play, "MODIFIED", "a");
-    remove(play, "configmaps/a");
-    let gone = watch.reports(play, "DELETED", "a");
+fn from_a_version(harness: &mut ConformanceHarness) {
+    map(harness, "before", json!({}));
+    let path = now(harness, "");
+    map(harness, "a", json!({}));
+    let mut watch = harness.watch(&path);
+    watch.reports(harness, "ADDED", "a");
+    label(harness, "a", json!({"x": "1"}));
+    watch.reports(harness, "MODIFIED", "a");
+    remove(harness, "configmaps/a");
+    let gone = watch.reports(harness, "DELETED", "a");
     assert_eq!(gone.object["metadata"]["labels"]["x"], "1", "its last state");
 }
 
-fn from_zero(play: &mut Play) {
-    map(play, "a", json!({}));
-    map(play, "b", json!({}));
-    play.settle(&play.core("configmaps"));
-    let mut watch = play.watch(&play.core("configmaps?watch=1&resourceVersion=0&timeoutSeconds=20"));
-    let (one, two) = (watch.next(play), watch.next(play));
+fn from_zero(harness: &mut ConformanceHarness) {
+    map(harness, "a", json!({}));
+    map(harness, "b", json!({}));
+    harness.settle(&harness.core("configmaps"));
+    let mut watch = harness.watch(&harness.core("configmaps?watch=1&resourceVersion=0&timeoutSeconds=20"));
+    let (one, two) = (watch.next(harness), watch.next(harness));
     assert_eq!((one.kind.as_str(), two.kind.as_str()), ("ADDED", "ADDED"));
 }
 
-fn from_now(play: &mut Play) {
-    map(play, "a", json!({}));
-    let mut watch = play.watch(&play.core("configmaps?watch=true&timeoutSeconds=20"));
-    watch.reports(play, "ADDED", "a");
-    map(play, "b", json!({}));
-    watch.reports(play, "ADDED", "b");
+fn from_now(harness: &mut ConformanceHarness) {
+    map(harness, "a", json!({}));
+    let mut watch = harness.watch(&harness.core("configmaps?watch=true&timeoutSeconds=20"));
+    watch.reports(harness, "ADDED", "a");
+    map(harness, "b", json!({}));
+    watch.reports(harness, "ADDED", "b");
 }
 
-fn the_whole_life_of_a_pod(play: &mut Play) {
-    let version = play.get(play.core("pods")).is(200).version();
-    play.create_pod("web", &json!({"terminationGracePeriodSeconds": 30}));
-    let path = play.core(&format!("pods?watch=true&resourceVersion={version}&timeoutSeconds=20"));
-    let mut watch = play.watch(&path);
-    watch.reports(play, "ADDED", "web");
+fn the_whole_life_of_a_pod(harness: &mut ConformanceHarness) {
+    let version = harness.get(harness.core("pods")).is(200).version();
+    harness.create_pod("web", &json!({"terminationGracePeriodSeconds": 30}));
+    let path = harness.core(&format!("pods?watch=true&resourceVersion={version}&timeoutSeconds=20"));
+    let mut watch = harness.watch(&path);
+    watch.reports(harness, "ADDED", "web");
     let binding = json!({"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "n1"}});
-    play.given(&play.core("pods/web/binding"), &binding);
-    watch.reports(play, "MODIFIED", "web");
-    play.arranged(&play.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Running"}}));
-    watch.reports(play, "MODIFIED", "web");
-    remove(play, "pods/web");
-    watch.reports(play, "MODIFIED", "web");
-    remove(play, "pods/web?gracePeriodSeconds=0");
+    harness.given(&harness.core("pods/web/binding"), &binding);
+    watch.reports(harness, "MODIFIED", "web");
+    harness.arranged(&harness.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Running"}}));
+    watch.reports(harness, "MODIFIED", "web");
+    remove(harness, "pods/web");
+    watch.reports(harness, "MODIFIED", "web");
+    remove(harness, "pods/web?gracePeriodSeconds=0");
     // The last change of a terminating pod is an event of its own.
-    while watch.next(play).kind != "DELETED" {}
+    while watch.next(harness).kind != "DELETED" {}
 }
 
-fn into_the_selection_and_out(play: &mut Play) {
-    map(play, "a", json!({}));
-    let path = now(play, "&labelSelector=x%3D1");
-    let mut watch = play.watch(&path);
-    label(play, "a", json!({"y": "2"}));
-    label(play, "a", json!({"x": "1"}));
-    watch.reports(play, "ADDED", "a");
-    label(play, "a", json!({"y": "3"}));
-    watch.reports(play, "MODIFIED", "a");
-    label(play, "a", json!({"x": "2"}));
-    let out = watch.reports(play, "DELETED", "a");
+fn into_the_selection_and_out(harness: &mut ConformanceHarness) {
+    map(harness, "a", json!({}));
+    let path = now(harness, "&labelSelector=x%3D1");
+    let mut watch = harness.watch(&path);
+    label(harness, "a", json!({"y": "2"}));
+    label(harness, "a", json!({"x": "1"}));
+    watch.reports(harness, "ADDED", "a");
+    label(harness, "a", json!({"y": "3"}));
+    watch.reports(harness, "MODIFIED", "a");
+    label(harness, "a", json!({"x": "2"}));
+    let out = watch.reports(harness, "DELETED", "a");
     assert_eq!(out.object["metadata"]["labels"]["x"], "1", "its last selected state");
-    remove(play, "configmaps/a");
-    map(play, "b", json!({"x": "1"}));
-    watch.reports(play, "ADDED", "b");
+    remove(harness, "configmaps/a");
+    map(harness, "b", json!({"x": "1"}));
+    watch.reports(harness, "ADDED", "b");
 }
 
-fn into_the_field_and_out(play: &mut Play) {
-    let version = play.get(play.core("pods")).is(200).version();
+fn into_the_field_and_out(harness: &mut ConformanceHarness) {
+    let version = harness.get(harness.core("pods")).is(200).version();
     let path = "pods?watch=true&fieldSelector=spec.nodeName%3Dn1,status.phase!%3DFailed&timeoutSeconds=20";
-    let mut watch = play.watch(&play.core(&format!("{path}&resourceVersion={version}")));
-    play.create_pod("web", &json!({}));
+    let mut watch = harness.watch(&harness.core(&format!("{path}&resourceVersion={version}")));
+    harness.create_pod("web", &json!({}));
     let binding = json!({"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "n1"}});
-    play.given(&play.core("pods/web/binding"), &binding);
-    watch.reports(play, "ADDED", "web");
-    play.arranged(&play.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Failed"}}));
-    watch.reports(play, "DELETED", "web");
+    harness.given(&harness.core("pods/web/binding"), &binding);
+    watch.reports(harness, "ADDED", "web");
+    harness.arranged(&harness.core("pods/web/status"), MERGE, &json!({"status": {"phase": "Failed"}}));
+    watch.reports(harness, "DELETED", "web");
 }
 
-fn only_one_name(play: &mut Play) {
-    let path = now(play, "&fieldSelector=metadata.name%3Db");
-    let mut watch = play.watch(&path);
-    map(play, "a", json!({}));
-    map(play, "b", json!({}));
-    watch.reports(play, "ADDED", "b");
+fn only_one_name(harness: &mut ConformanceHarness) {
+    let path = now(harness, "&fieldSelector=metadata.name%3Db");
+    let mut watch = harness.watch(&path);
+    map(harness, "a", json!({}));
+    map(harness, "b", json!({}));
+    watch.reports(harness, "ADDED", "b");
 }
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
-fn a_table(play: &mut Play) {
-    let version = play.get(play.core("pods")).is(200).version();
-    let path = play.core(&format!("pods?watch=true&resourceVersion={version}&timeoutSeconds=20"));
-    let mut watch = play.watch_as(&path, TABLE);
-    play.create_pod("a", &json!({}));
-    let first = watch.next(play);
+fn a_table(harness: &mut ConformanceHarness) {
+    let version = harness.get(harness.core("pods")).is(200).version();
+    let path = harness.core(&format!("pods?watch=true&resourceVersion={version}&timeoutSeconds=20"));
+    let mut watch = harness.watch_as(&path, TABLE);
+    harness.create_pod("a", &json!({}));
+    let first = watch.next(harness);
     assert_eq!((first.kind.as_str(), &first.object["kind"]), ("ADDED", &json!("Table")));
     assert!(first.object["columnDefinitions"].is_array(), "the first names its columns");
-    play.create_pod("b", &json!({}));
-    let second = watch.next(play);
+    harness.create_pod("b", &json!({}));
+    let second = watch.next(harness);
     assert_eq!(second.object["rows"][0]["cells"][0], "b");
-    remove(play, "pods/b");
-    while watch.next(play).kind != "DELETED" {}
+    remove(harness, "pods/b");
+    while watch.next(harness).kind != "DELETED" {}
 }
 
-fn a_table_with_whole_objects(play: &mut Play) {
-    play.create_pod("a", &json!({}));
-    let path = play.core("pods?watch=true&includeObject=Object&timeoutSeconds=20");
-    let mut watch = play.watch_as(&path, TABLE);
-    assert_eq!(watch.next(play).object["rows"][0]["object"]["kind"], "Pod");
+fn a_table_with_whole_objects(harness: &mut ConformanceHarness) {
+    harness.create_pod("a", &json!({}));
+    let path = harness.core("pods?watch=true&includeObject=Object&timeoutSeconds=20");
+    let mut watch = harness.watch_as(&path, TABLE);
+    assert_eq!(watch.next(harness).object["rows"][0]["object"]["kind"], "Pod");
 }
 
-fn only_metadata(play: &mut Play) {
-    map(play, "a", json!({"x": "1"}));
+fn only_metadata(harness: &mut ConformanceHarness) {
+    map(harness, "a", json!({"x": "1"}));
     let form = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
-    let mut watch = play.watch_as(&play.core("configmaps?watch=true&timeoutSeconds=20"), form);
-    let event = watch.reports(play, "ADDED", "a");
+    let mut watch = harness.watch_as(&harness.core("configmaps?watch=true&timeoutSeconds=20"), form);
+    let event = watch.reports(harness, "ADDED", "a");
     assert_eq!(event.object["kind"], "PartialObjectMetadata");
 }
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf;stream=watch,application/json;stream=watch";
 
-fn frames_of_protobuf(play: &mut Play) {
-    play.create_pod("a", &json!({"nodeName": "n1"}));
-    let mut watch = play.watch_as(&play.core("pods?watch=true&timeoutSeconds=20"), PROTOBUF);
-    watch.reports(play, "ADDED", "a");
-    remove(play, "pods/a");
-    let mut last = watch.next(play);
+fn frames_of_protobuf(harness: &mut ConformanceHarness) {
+    harness.create_pod("a", &json!({"nodeName": "n1"}));
+    let mut watch = harness.watch_as(&harness.core("pods?watch=true&timeoutSeconds=20"), PROTOBUF);
+    watch.reports(harness, "ADDED", "a");
+    remove(harness, "pods/a");
+    let mut last = watch.next(harness);
     while last.kind != "DELETED" {
-        last = watch.next(play);
+        last = watch.next(harness);
     }
     assert_eq!(last.object["metadata"]["name"], "a");
 }
 
-fn frames_end_with_the_watch(play: &mut Play) {
-    play.create_node("n", &json!({"taints": [{"key": "k", "effect": "NoExecute"}]}));
-    let path = format!("/api/v1/nodes?watch=true&labelSelector=case%3D{}&timeoutSeconds=1", play.own);
+fn frames_end_with_the_watch(harness: &mut ConformanceHarness) {
+    harness.create_node("n", &json!({"taints": [{"key": "k", "effect": "NoExecute"}]}));
+    let path = format!("/api/v1/nodes?watch=true&labelSelector=case%3D{}&timeoutSeconds=1", harness.own);
     let plain = "application/vnd.kubernetes.protobuf,application/json";
-    let ended = play.get_as(path, plain).is(200);
+    let ended = harness.get_as(path, plain).is(200);
     assert_eq!(ended.kind(), "application/vnd.kubernetes.protobuf;stream=watch");
     ended.has("/0/type", "ADDED").lacks("/1");
 }
 
-fn nodes(play: &mut Play) {
-    let version = play.check(&["/kind"], "/api/v1/nodes?limit=1").is(200).version();
-    let select = format!("watch=true&labelSelector=case%3D{}&timeoutSeconds=20", play.own);
-    let node = play.create_node("n", &json!({}));
-    let mut watch = play.watch(&format!("/api/v1/nodes?{select}&resourceVersion={version}"));
-    watch.reports(play, "ADDED", &node);
+fn nodes(harness: &mut ConformanceHarness) {
+    let version = harness.check(&["/kind"], "/api/v1/nodes?limit=1").is(200).version();
+    let select = format!("watch=true&labelSelector=case%3D{}&timeoutSeconds=20", harness.own);
+    let node = harness.create_node("n", &json!({}));
+    let mut watch = harness.watch(&format!("/api/v1/nodes?{select}&resourceVersion={version}"));
+    watch.reports(harness, "ADDED", &node);
     let taints = json!({"spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}});
-    play.arranged(&format!("/api/v1/nodes/{node}"), MERGE, &taints);
-    assert_eq!(watch.reports(play, "MODIFIED", &node).object["spec"]["taints"][0]["key"], "k");
+    harness.arranged(&format!("/api/v1/nodes/{node}"), MERGE, &taints);
+    assert_eq!(watch.reports(harness, "MODIFIED", &node).object["spec"]["taints"][0]["key"], "k");
 }
 
-fn leases(play: &mut Play) {
-    let path = play.group("coordination.k8s.io/v1", "leases");
-    let mut watch = play.watch(&format!("{path}?watch=true&timeoutSeconds=20"));
-    play.given(&path, &json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}));
-    watch.reports(play, "ADDED", "l");
+fn leases(harness: &mut ConformanceHarness) {
+    let path = harness.group("coordination.k8s.io/v1", "leases");
+    let mut watch = harness.watch(&format!("{path}?watch=true&timeoutSeconds=20"));
+    harness.given(&path, &json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}));
+    watch.reports(harness, "ADDED", "l");
 }
 
-fn everywhere(play: &mut Play) {
-    let own = play.own.clone();
+fn everywhere(harness: &mut ConformanceHarness) {
+    let own = harness.own.clone();
     let select = format!("watch=true&labelSelector=case%3D{own}&timeoutSeconds=20");
-    let mut watch = play.watch(&format!("/api/v1/configmaps?{select}"));
-    map(play, "a", json!({"case": own}));
-    let event = watch.reports(play, "ADDED", "a");
+    let mut watch = harness.watch(&format!("/api/v1/configmaps?{select}"));
+    map(harness, "a", json!({"case": own}));
+    let event = watch.reports(harness, "ADDED", "a");
     assert_eq!(event.object["metadata"]["namespace"], own.as_str());
 }
 
-fn an_unchanged_update_tells_nothing(play: &mut Play) {
-    map(play, "a", json!({"x": "1"}));
-    let path = now(play, "");
-    let mut watch = play.watch(&path);
-    label(play, "a", json!({"x": "1"}));
-    map(play, "b", json!({}));
-    watch.reports(play, "ADDED", "b");
+fn an_unchanged_update_tells_nothing(harness: &mut ConformanceHarness) {
+    map(harness, "a", json!({"x": "1"}));
+    let path = now(harness, "");
+    let mut watch = harness.watch(&path);
+    label(harness, "a", json!({"x": "1"}));
+    map(harness, "b", json!({}));
+    watch.reports(harness, "ADDED", "b");
 }
 
-fn a_dry_run_tells_nothing(play: &mut Play) {
-    let path = now(play, "");
-    let mut watch = play.watch(&path);
-    play.given(&play.core("configmaps?dryRun=All"), &json!({"metadata": {"name": "a"}}));
-    map(play, "b", json!({}));
-    watch.reports(play, "ADDED", "b");
+fn a_dry_run_tells_nothing(harness: &mut ConformanceHarness) {
+    let path = now(harness, "");
+    let mut watch = harness.watch(&path);
+    harness.given(&harness.core("configmaps?dryRun=All"), &json!({"metadata": {"name": "a"}}));
+    map(harness, "b", json!({}));
+    watch.reports(harness, "ADDED", "b");
 }
 
-fn an_unsupported_response_format(play: &mut Play) {
-    play.get_as(play.core("configmaps?watch=true&timeoutSeconds=1"), "application/xml").is(406);
+fn an_unsupported_response_format(harness: &mut ConformanceHarness) {
+    harness.get_as(harness.core("configmaps?watch=true&timeoutSeconds=1"), "application/xml").is(406);
 }
 
-fn a_selector_that_is_none(play: &mut Play) {
-    play.get(play.core("configmaps?watch=true&labelSelector=a+b")).rejected(400, "BadRequest");
-    play.get(play.core("configmaps?watch=true&fieldSelector=data%3Da")).rejected(400, "BadRequest");
+fn a_selector_that_is_none(harness: &mut ConformanceHarness) {
+    harness.get(harness.core("configmaps?watch=true&labelSelector=a+b")).rejected(400, "BadRequest");
+    harness.get(harness.core("configmaps?watch=true&fieldSelector=data%3Da")).rejected(400, "BadRequest");
 }
 
-fn a_watch_of_nowhere(play: &mut Play) {
-    play.get("/api/v1/namespaces/none-such/configmaps?watch=true&timeoutSeconds=1").is(200);
-    play.get("/api/v1/things?watch=true").rejected(404, "NotFound");
+fn a_watch_of_nowhere(harness: &mut ConformanceHarness) {
+    harness.get("/api/v1/namespaces/none-such/configmaps?watch=true&timeoutSeconds=1").is(200);
+    harness.get("/api/v1/things?watch=true").rejected(404, "NotFound");
 }

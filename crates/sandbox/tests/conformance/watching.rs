@@ -2,7 +2,7 @@
 //!
 //! - Invariant: no read takes longer than `STARTUP_TIMEOUT`; the absence of an event is proved by the next one.
 
-use super::play::{Play, Response, STARTUP_TIMEOUT};
+use super::harness::{ConformanceHarness, Response, STARTUP_TIMEOUT};
 use super::wire;
 use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
@@ -26,13 +26,13 @@ pub(crate) struct Event {
 
 impl Event {
     /// An event that becomes part of the record.
-    fn kept(play: &mut Play, event: &Value) -> Self {
-        play.note("EVENT", "", &Response::bare(event.clone()));
+    fn kept(harness: &mut ConformanceHarness, event: &Value) -> Self {
+        harness.note("EVENT", "", &Response::bare(event.clone()));
         Self { kind: event["type"].as_str().unwrap_or_default().to_owned(), object: event["object"].clone() }
     }
 }
 
-impl Play {
+impl ConformanceHarness {
     /// Opens a watch of JSON.
     #[track_caller]
     pub(crate) fn watch(&mut self, path: &str) -> Watch {
@@ -58,28 +58,28 @@ impl Play {
 impl Watch {
     /// The next event. Skips bookmarks for progress, which the server sends at any time.
     #[track_caller]
-    pub(crate) fn next(&mut self, play: &mut Play) -> Event {
+    pub(crate) fn next(&mut self, harness: &mut ConformanceHarness) -> Event {
         loop {
-            let event = self.read(play);
+            let event = self.read(harness);
             if event["type"] != "BOOKMARK" || event.to_string().contains(INITIAL_EVENTS_END) {
-                return Event::kept(play, &event);
+                return Event::kept(harness, &event);
             }
         }
     }
 
     /// Expects the next event to be a bookmark.
     #[track_caller]
-    pub(crate) fn bookmark(&mut self, play: &mut Play) -> Event {
-        let event = self.read(play);
+    pub(crate) fn bookmark(&mut self, harness: &mut ConformanceHarness) -> Event {
+        let event = self.read(harness);
         assert_eq!(event["type"], "BOOKMARK", "{event}");
-        Event::kept(play, &event)
+        Event::kept(harness, &event)
     }
 
     #[track_caller]
-    fn read(&mut self, play: &Play) -> Value {
+    fn read(&mut self, harness: &ConformanceHarness) -> Value {
         let read = async { tokio::time::timeout(STARTUP_TIMEOUT, self.piece()).await };
         let piece =
-            play.runtime.block_on(read).unwrap_or_else(|_| panic!("no event within {STARTUP_TIMEOUT:?}"));
+            harness.runtime.block_on(read).unwrap_or_else(|_| panic!("no event within {STARTUP_TIMEOUT:?}"));
         let piece = piece.unwrap_or_else(|| panic!("the watch ended"));
         if self.protobuf {
             return wire::event(&piece);
@@ -89,8 +89,8 @@ impl Watch {
 
     /// Expects the next event to be of this type and about this object.
     #[track_caller]
-    pub(crate) fn reports(&mut self, play: &mut Play, kind: &str, name: &str) -> Event {
-        let event = self.next(play);
+    pub(crate) fn reports(&mut self, harness: &mut ConformanceHarness, kind: &str, name: &str) -> Event {
+        let event = self.next(harness);
         let found = (event.kind.as_str(), event.object["metadata"]["name"].as_str().unwrap_or_default());
         assert_eq!(found, (kind, name), "{}", event.object);
         event
@@ -98,10 +98,10 @@ impl Watch {
 
     /// Expects the end, with no further event.
     #[track_caller]
-    pub(crate) fn ends(&mut self, play: &Play) {
+    pub(crate) fn ends(&mut self, harness: &ConformanceHarness) {
         let read = async { tokio::time::timeout(STARTUP_TIMEOUT, self.piece()).await };
         let piece =
-            play.runtime.block_on(read).unwrap_or_else(|_| panic!("no end within {STARTUP_TIMEOUT:?}"));
+            harness.runtime.block_on(read).unwrap_or_else(|_| panic!("no end within {STARTUP_TIMEOUT:?}"));
         assert_eq!(piece.map(|piece| String::from_utf8_lossy(&piece).into_owned()), None);
     }
 

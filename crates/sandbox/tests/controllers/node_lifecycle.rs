@@ -5,13 +5,13 @@
 
 #![allow(clippy::print_stdout, reason = "the test prints how long a storm took")]
 
+mod assertions;
 mod down;
 mod edits;
+mod invalid_objects;
 mod leaders;
-mod odd;
 mod outages;
 mod restarts;
 mod storm;
 mod timeline;
-mod words;
 mod zones;

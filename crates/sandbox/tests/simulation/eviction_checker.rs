@@ -72,7 +72,7 @@ struct Pod {
 }
 
 #[derive(Default)]
-pub(crate) struct Judge {
+pub(crate) struct EvictionChecker {
     /// By the node's name; a recreated node has new taints.
     taints: BTreeMap<String, Vec<Instance>>,
     pods: BTreeMap<String, Pod>,
@@ -90,7 +90,7 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64()
 }
 
-impl Judge {
+impl EvictionChecker {
     pub(crate) fn new(peaceful: bool) -> Self {
         Self { peaceful, ..Self::default() }
     }

@@ -1,10 +1,10 @@
 //! Runs one simulated cluster: controllers, faults, a time of changes and a time of rest.
 
-use super::between::Between;
-use super::judge::{Judge, Requested};
+use super::eviction_checker::{EvictionChecker, Requested};
 use super::log::Log;
-use super::twist::Twist;
-use super::ward::Ward;
+use super::mutation::Mutation;
+use super::node_checker::NodeChecker;
+use super::request_audit::Between;
 use fakekube::fault::FaultInjector;
 use fakekube::id_generator::IdGenerator;
 use fakekube::resource::{ResourceId, known};
@@ -47,10 +47,10 @@ const BUSY: i64 = 600;
 const SKEW_MAX: u64 = 600;
 const CALM: u64 = 900;
 
-pub(crate) fn play(seed: u64, twist: Twist) -> Outcome {
+pub(crate) fn simulate(seed: u64, mutation: Mutation) -> Outcome {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     // The world starts inside the runtime: outside, time is real.
-    let outcome = runtime.block_on(async { Play::new(seed, twist).run().await });
+    let outcome = runtime.block_on(async { SimulationHarness::new(seed, mutation).run().await });
     runtime.shutdown_background();
     outcome
 }
@@ -61,9 +61,9 @@ struct Controller {
     request: ShutdownRequest,
 }
 
-pub(crate) struct Play {
+pub(crate) struct SimulationHarness {
     pub(crate) world: World,
-    pub(crate) twist: Twist,
+    pub(crate) mutation: Mutation,
     /// Nothing fails, and no controller is killed or suspended; but the controllers' wall clocks are set.
     pub(crate) peaceful: bool,
     /// The largest error of a controller's wall clock at its start, in seconds, besides that.
@@ -102,11 +102,11 @@ pub(crate) fn leases() -> ResourceId {
     known("coordination.k8s.io", "leases")
 }
 
-impl Play {
-    fn new(seed: u64, twist: Twist) -> Self {
+impl SimulationHarness {
+    fn new(seed: u64, mutation: Mutation) -> Self {
         let ids = IdGenerator::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
         let by_chance = !ids.number().is_multiple_of(3);
-        let health = twist.manages_node_health().unwrap_or(by_chance);
+        let health = mutation.manages_node_health().unwrap_or(by_chance);
         let zones = if health { 1 + (ids.number() % 3) as usize } else { 2 };
         let roles = [Component::Namespaces, Component::Nodes, Component::Kubelets];
         let settings = world::WorldSettings {
@@ -129,7 +129,7 @@ impl Play {
         log.follow(world.server());
         Self {
             world,
-            twist,
+            mutation,
             peaceful: one_in == 0,
             skew,
             steps: Arc::default(),
@@ -177,42 +177,42 @@ impl Play {
     }
 
     fn judged(mut self) -> Outcome {
-        let strict = self.peaceful && self.twist.hears_all();
-        let mut judge = Judge::new(strict);
-        let mut ward = Ward::new(
-            self.peaceful && self.twist.is_undisturbed(),
-            self.twist.hears_all(),
+        let strict = self.peaceful && self.mutation.hears_all();
+        let mut eviction_checker = EvictionChecker::new(strict);
+        let mut node_checker = NodeChecker::new(
+            self.peaceful && self.mutation.is_undisturbed(),
+            self.mutation.hears_all(),
             self.calm_at.unwrap_or(self.now()),
         );
         for (which, at) in &self.begun {
-            ward.began(*which, *at);
+            node_checker.began(*which, *at);
         }
         for (at, length) in &self.woken {
-            ward.woke(*at, *length);
+            node_checker.woke(*at, *length);
         }
         for commit in self.log.commits.lock().unwrap().iter() {
-            judge.receive(commit);
+            eviction_checker.receive(commit);
             if self.health {
-                ward.receive(commit);
+                node_checker.receive(commit);
             }
         }
-        judge.judge_requests(&self.requested.lock().unwrap());
-        judge.judge_end(self.now());
+        eviction_checker.judge_requests(&self.requested.lock().unwrap());
+        eviction_checker.judge_end(self.now());
         let mut faults = std::mem::take(&mut self.wrong);
-        faults.append(&mut judge.faults);
+        faults.append(&mut eviction_checker.faults);
         if self.health {
-            ward.judge_end(self.now());
-            faults.append(&mut ward.faults);
+            node_checker.judge_end(self.now());
+            faults.append(&mut node_checker.faults);
         }
         Outcome {
             faults,
             story: self.story,
             log: self.log.hash(),
-            deletions: judge.deletions,
+            deletions: eviction_checker.deletions,
             crashes: self.crashes,
             slumbers: self.slumbers,
             broken: self.faults.counts().values().sum(),
-            tainted: ward.tainted,
+            tainted: node_checker.tainted,
         }
     }
 
@@ -247,23 +247,23 @@ impl Play {
 
     async fn start(&mut self, which: usize) {
         let runs = self.controllers[which].as_ref().is_some_and(|running| !running.task.is_finished());
-        if self.twist == Twist::NoEvictions || runs {
+        if self.mutation == Mutation::NoEvictions || runs {
             return;
         }
         self.kill(which).await;
         let mut settings = settings(self.elected, self.ids.number(), self.node_health());
         let identity =
             settings.election.as_ref().map(|_| format!("seed_{:016x}", settings.seed.unwrap_or(0)));
-        if self.twist == Twist::NoLease && which == 1 {
+        if self.mutation == Mutation::NoLease && which == 1 {
             settings.election = None;
         }
-        if self.twist == Twist::LostForGood {
+        if self.mutation == Mutation::LostForGood {
             settings.cluster.relist_every = None;
         }
         let client = || {
             let server = Between {
                 server: self.world.server().clone(),
-                twist: self.twist,
+                mutation: self.mutation,
                 identity: identity.clone(),
                 log: Arc::clone(&self.log.commits),
                 by_hand: Arc::clone(&self.log.by_hand),
@@ -296,12 +296,12 @@ impl Play {
 
     /// The settings of node lifecycle, if it runs.
     fn node_health(&self) -> Option<NodeLifecycleConfig> {
-        let flags = match self.twist {
-            Twist::NoNodeHealth => return None,
-            Twist::ShortGrace => {
+        let flags = match self.mutation {
+            Mutation::NoNodeHealth => return None,
+            Mutation::ShortGrace => {
                 NodeLifecycleFlags { monitor_grace_micros: 20_000_000, ..NodeLifecycleFlags::default() }
             }
-            Twist::FullBuckets => {
+            Mutation::FullBuckets => {
                 NodeLifecycleFlags { eviction_rate: 1_000.0, ..NodeLifecycleFlags::default() }
             }
             _ => NodeLifecycleFlags::default(),

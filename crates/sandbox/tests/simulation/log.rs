@@ -1,6 +1,6 @@
 //! Records every relevant commit with its time and writer.
 
-use super::play::{leases, nodes, pods};
+use super::harness::{leases, nodes, pods};
 use fakekube::api::ApiServer;
 use fakekube::resource::ResourceId;
 use fakekube::store::{ChangeKind, ListRange, StoredObject};

@@ -7,22 +7,22 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the test prints a failing seed")]
 
-mod between;
-mod judge;
-mod lies;
+mod eviction_checker;
+mod harness;
 mod log;
+mod mutation;
+mod node_checker;
 mod nodes;
-mod play;
+mod request_audit;
 mod script;
-mod twist;
-mod ward;
+mod watch_faults;
 
-use play::{Outcome, play};
+use harness::{Outcome, simulate};
+use mutation::Mutation;
 use std::env;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use twist::Twist;
 
 /// The largest number of failing seeds that are reported.
 const REPORTED: usize = 5;
@@ -32,7 +32,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Runs seeds from `first` on, on all cores, until one returns `true` or all have run.
-fn seeds(first: u64, most: u64, twist: Twist, each: impl Fn(u64, Outcome) -> bool + Sync) {
+fn seeds(first: u64, most: u64, mutation: Mutation, each: impl Fn(u64, Outcome) -> bool + Sync) {
     let (next, over) = (AtomicU64::new(first), AtomicBool::new(false));
     let cores = thread::available_parallelism().map_or(1, Into::into);
     thread::scope(|scope| {
@@ -43,7 +43,7 @@ fn seeds(first: u64, most: u64, twist: Twist, each: impl Fn(u64, Outcome) -> boo
                     if seed >= first + most {
                         break;
                     }
-                    if each(seed, play(seed, twist)) {
+                    if each(seed, simulate(seed, mutation)) {
                         over.store(true, Ordering::Relaxed);
                     }
                 }
@@ -69,7 +69,7 @@ fn every_seed_keeps_the_promise() {
         None => (number("TAINTWARD_FIRST").unwrap_or(0), number("TAINTWARD_SEEDS").unwrap_or(most)),
     };
     let (found, counts) = (Mutex::new(Vec::new()), Mutex::new([0; 6]));
-    seeds(first, most, Twist::None, |seed, outcome| {
+    seeds(first, most, Mutation::None, |seed, outcome| {
         let seen = [1, outcome.deletions, outcome.crashes, outcome.slumbers, outcome.broken, outcome.tainted];
         counts.lock().unwrap().iter_mut().zip(seen).for_each(|(count, seen)| *count += seen);
         if alone.is_some() {
@@ -96,8 +96,8 @@ fn every_seed_keeps_the_promise() {
 
 #[test]
 fn the_same_seed_is_the_same_story_and_the_same_log() {
-    seeds(0, 12, Twist::None, |seed, one| {
-        let other = play(seed, Twist::None);
+    seeds(0, 12, Mutation::None, |seed, one| {
+        let other = simulate(seed, Mutation::None);
         assert_eq!(one.story, other.story, "seed {seed}");
         assert_eq!(one.log, other.log, "seed {seed}: the commit log differs");
         assert!(!one.story.is_empty());
@@ -109,7 +109,7 @@ fn the_same_seed_is_the_same_story_and_the_same_log() {
 /// watch is.
 #[test]
 fn a_late_watch_evicts_no_pod_wrongly() {
-    seeds(0, 30, Twist::LateNodes, |seed, outcome| {
+    seeds(0, 30, Mutation::LateNodes, |seed, outcome| {
         let wrong: Vec<_> = outcome.faults.iter().filter(|fault| fault.starts_with('S')).collect();
         assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
         false
@@ -117,9 +117,9 @@ fn a_late_watch_evicts_no_pod_wrongly() {
 }
 
 /// Asserts that in a world which is worse than others, but with all safeguards, nothing goes wrong.
-fn all_is_well(twist: Twist) {
-    seeds(0, 20, twist, |seed, outcome| {
-        assert!(outcome.faults.is_empty(), "{twist:?}, {}", reported(seed, &outcome, true));
+fn all_is_well(mutation: Mutation) {
+    seeds(0, 20, mutation, |seed, outcome| {
+        assert!(outcome.faults.is_empty(), "{mutation:?}, {}", reported(seed, &outcome, true));
         false
     });
 }
@@ -127,53 +127,53 @@ fn all_is_well(twist: Twist) {
 /// The preconditions compensate for names that are reused while a DELETE is in flight (D4, S1).
 #[test]
 fn a_successor_is_never_taken_for_its_predecessor() {
-    all_is_well(Twist::Successors);
+    all_is_well(Mutation::Successors);
 }
 
 /// Relists compensate for lost events (L4).
 #[test]
 fn a_lost_event_is_found() {
-    all_is_well(Twist::LostEvents);
+    all_is_well(Mutation::LostEvents);
 }
 
 /// The `test` operations in its patches compensate for edits between a read and a write of a node (S8).
 #[test]
 fn no_edit_of_a_node_is_lost() {
-    all_is_well(Twist::Edits);
+    all_is_well(Mutation::Edits);
 }
 
 /// The live read compensates for a watch of leases that loses events (S7).
 #[test]
 fn a_lost_renewal_makes_no_node_dead() {
-    all_is_well(Twist::LostLeases);
+    all_is_well(Mutation::LostLeases);
 }
 
 /// The checks must report a violation when a safeguard of the controller is disabled.
 #[test]
 fn the_judges_find_what_is_wrong() {
-    for (twist, property, most) in [
-        (Twist::EarlyEvictions, "S2/S3", 20),
-        (Twist::NoEvictions, "L1", 20),
+    for (mutation, property, most) in [
+        (Mutation::EarlyEvictions, "S2/S3", 20),
+        (Mutation::NoEvictions, "L1", 20),
         // Detected by its effect: a pod is deleted in place of another.
-        (Twist::NoPreconditions, "S2/S3", 20),
-        (Twist::LateDeletions, "S2/S3", 100),
-        (Twist::OldNodes, "S2/S3", 50),
+        (Mutation::NoPreconditions, "S2/S3", 20),
+        (Mutation::LateDeletions, "S2/S3", 100),
+        (Mutation::OldNodes, "S2/S3", 50),
         // Live reads find most of the lost events.
-        (Twist::LostForGood, "L1", 400),
-        (Twist::NoLease, "S5", 50),
-        (Twist::NoLease, "S6", 50),
-        (Twist::NoTests, "S8", 20),
-        (Twist::OldLeases, "S7", 20),
-        (Twist::ShortGrace, "S7", 20),
-        (Twist::FullBuckets, "S6", 20),
-        (Twist::NoNodeHealth, "L7", 20),
+        (Mutation::LostForGood, "L1", 400),
+        (Mutation::NoLease, "S5", 50),
+        (Mutation::NoLease, "S6", 50),
+        (Mutation::NoTests, "S8", 20),
+        (Mutation::OldLeases, "S7", 20),
+        (Mutation::ShortGrace, "S7", 20),
+        (Mutation::FullBuckets, "S6", 20),
+        (Mutation::NoNodeHealth, "L7", 20),
     ] {
         let found = AtomicBool::new(false);
-        seeds(0, most, twist, |_, outcome| {
+        seeds(0, most, mutation, |_, outcome| {
             let reported = outcome.faults.iter().any(|fault| fault.starts_with(property));
             found.fetch_or(reported, Ordering::Relaxed);
             reported
         });
-        assert!(found.into_inner(), "{property} was not found broken by {twist:?} in {most} seeds");
+        assert!(found.into_inner(), "{property} was not found broken by {mutation:?} in {most} seeds");
     }
 }

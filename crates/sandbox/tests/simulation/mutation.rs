@@ -2,7 +2,7 @@
 
 /// A world with a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Twist {
+pub(crate) enum Mutation {
     None,
     /// Occasionally a pod is evicted without reason.
     EarlyEvictions,
@@ -40,7 +40,7 @@ pub(crate) enum Twist {
     NoNodeHealth,
 }
 
-impl Twist {
+impl Mutation {
     /// Whether node lifecycle runs in such a world: always, never, or (`None`) randomly.
     pub(crate) const fn manages_node_health(self) -> Option<bool> {
         match self {

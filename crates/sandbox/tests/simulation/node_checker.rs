@@ -1,11 +1,11 @@
 //! Checks S6, S7, S8, L7 and the node lifecycle rules (NL-16, NL-21, NL-26, NL-27, NL-40) on the commit log,
 //! independently of the core.
 
-mod patient;
+mod checked_node;
 
 use super::log::{Commit, Kind};
+use checked_node::{CheckedNode, Sign};
 use jiff::{SignedDuration, Timestamp};
-use patient::{Patient, Sign};
 use std::collections::BTreeMap;
 
 /// `--node-monitor-grace-period`; the pause between two nodes of a zone; the longest interruption of a watch that does
@@ -38,8 +38,8 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64()
 }
 
-pub(crate) struct Ward {
-    patients: BTreeMap<String, Patient>,
+pub(crate) struct NodeChecker {
+    nodes: BTreeMap<String, CheckedNode>,
     /// The last renewal of each lease, by node.
     words: BTreeMap<String, Timestamp>,
     renewals: BTreeMap<String, String>,
@@ -58,10 +58,10 @@ pub(crate) struct Ward {
     pub(crate) faults: Vec<String>,
 }
 
-impl Ward {
+impl NodeChecker {
     pub(crate) fn new(strict: bool, hears_all: bool, calm_at: Timestamp) -> Self {
         Self {
-            patients: BTreeMap::new(),
+            nodes: BTreeMap::new(),
             words: BTreeMap::new(),
             renewals: BTreeMap::new(),
             turns: BTreeMap::new(),
@@ -116,25 +116,25 @@ impl Ward {
 
     fn observe_node(&mut self, commit: &Commit) {
         let name = commit.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        let before = self.patients.get(&name).cloned().filter(|before| before.is_same(&commit.object));
+        let before = self.nodes.get(&name).cloned().filter(|before| before.is_same(&commit.object));
         if commit.gone {
-            self.patients.remove(&name);
+            self.nodes.remove(&name);
             return self.survey(commit.at);
         }
-        let now = Patient::new(commit, before.as_ref());
+        let now = CheckedNode::new(commit, before.as_ref());
         if let (Some(before), Some(by)) = (&before, commit.by) {
             self.judge_write(&name, before, &now, (by, commit.at));
         }
         if let Some(before) = &before {
             self.judge_rate(&name, before, &now, commit.at);
         }
-        self.patients.insert(name, now);
+        self.nodes.insert(name, now);
         self.survey(commit.at);
     }
 
     /// Whether the conditions of all nodes say that they are down.
     fn is_all_down(&self) -> bool {
-        !self.patients.is_empty() && self.patients.values().all(|one| one.ready != "True")
+        !self.nodes.is_empty() && self.nodes.values().all(|one| one.ready != "True")
     }
 
     fn survey(&mut self, at: Timestamp) {
@@ -163,7 +163,13 @@ impl Ward {
     }
 
     /// Checks one write of a controller to a node.
-    fn judge_write(&mut self, name: &str, before: &Patient, now: &Patient, (by, at): (usize, Timestamp)) {
+    fn judge_write(
+        &mut self,
+        name: &str,
+        before: &CheckedNode,
+        now: &CheckedNode,
+        (by, at): (usize, Timestamp),
+    ) {
         if before.others != now.others {
             let (was, is) = (&before.others, &now.others);
             self.wrong(format!(
@@ -181,7 +187,7 @@ impl Ward {
     }
 
     /// Checks a NoExecute taint on a node without one: S6, S7.
-    fn judge_taint(&mut self, name: &str, before: &Patient, sign: Sign, (by, at): (usize, Timestamp)) {
+    fn judge_taint(&mut self, name: &str, before: &CheckedNode, sign: Sign, (by, at): (usize, Timestamp)) {
         self.tainted += 1;
         let turns = self.turns.entry(before.zone.clone()).or_default();
         turns.push(at);
@@ -207,11 +213,11 @@ impl Ward {
     }
 
     /// NL-26: no node is tainted in a small zone of which most is down. All zones are small here.
-    fn judge_zone(&mut self, name: &str, before: &Patient, at: Timestamp) {
+    fn judge_zone(&mut self, name: &str, before: &CheckedNode, at: Timestamp) {
         if !self.strict {
             return;
         }
-        let zone: Vec<&Patient> = self.patients.values().filter(|one| one.zone == before.zone).collect();
+        let zone: Vec<&CheckedNode> = self.nodes.values().filter(|one| one.zone == before.zone).collect();
         let settled = zone.iter().all(|one| seconds(one.since, at) > MOMENT);
         if settled && is_partly_down(&zone) {
             let zone = before.zone.clone();
@@ -222,7 +228,7 @@ impl Ward {
     /// S7: there was no heartbeat for a full grace period, all of which the writing controller observed.
     fn judge_silence(&mut self, name: &str, by: usize, at: Timestamp) {
         let grace = GRACE - MOMENT;
-        let posted = self.patients.get(name).and_then(|one| one.posted);
+        let posted = self.nodes.get(name).and_then(|one| one.posted);
         let word = self.words.get(name).copied().max(posted);
         if let Some(word) = word.filter(|word| (self.age()..grace).contains(&seconds(*word, at))) {
             self.wrong(format!("S7: at {at:.3} {name} was tainted though it spoke at {word:.3}"));
@@ -240,7 +246,7 @@ impl Ward {
     }
 
     /// NL-40: a NoExecute taint is removed when the node is ready, or all nodes are down.
-    fn judge_lift(&mut self, name: &str, before: &Patient, at: Timestamp) {
+    fn judge_lift(&mut self, name: &str, before: &CheckedNode, at: Timestamp) {
         if !self.hears_all {
             // After lost events, a controller may conclude that all nodes are down though they never were, and remove
             // the taints.
@@ -249,15 +255,16 @@ impl Ward {
         // A controller that does not know yet that one node came back may observe the others fall silent, and conclude
         // that all nodes are down at a time at which they never were.
         let lag = self.lag();
-        let seems_down = |one: &Patient| one.down_until(at).is_some_and(|until| seconds(until, at) <= lag);
-        let all_down = self.patients.values().all(seems_down);
+        let seems_down =
+            |one: &CheckedNode| one.down_until(at).is_some_and(|until| seconds(until, at) <= lag);
+        let all_down = self.nodes.values().all(seems_down);
         if before.ready != "True" && !all_down {
             self.wrong(format!("NL-40: at {at:.3} {name} was freed, and Ready was {:?}", before.ready));
         }
     }
 
     /// L7, NL-13: if nothing fails, due writes happen soon.
-    fn judge_rate(&mut self, name: &str, before: &Patient, now: &Patient, at: Timestamp) {
+    fn judge_rate(&mut self, name: &str, before: &CheckedNode, now: &CheckedNode, at: Timestamp) {
         if !self.strict {
             return;
         }
@@ -273,10 +280,10 @@ impl Ward {
     }
 
     /// The earliest end of its grace period that a controller can know.
-    fn dead_at(&self, name: &str, patient: &Patient) -> Timestamp {
-        let word = self.words.get(name).copied().max(patient.posted).max(self.down_until);
+    fn dead_at(&self, name: &str, checked_node: &CheckedNode) -> Timestamp {
+        let word = self.words.get(name).copied().max(checked_node.posted).max(self.down_until);
         let begun = self.begun.iter().map(|(_, at)| *at).min();
-        let since = word.max(begun).unwrap_or(patient.born).max(patient.born);
+        let since = word.max(begun).unwrap_or(checked_node.born).max(checked_node.born);
         since.saturating_add(SignedDuration::from_secs_f64(GRACE)).unwrap_or(since)
     }
 
@@ -284,7 +291,7 @@ impl Ward {
     pub(crate) fn judge_end(&mut self, now: Timestamp) {
         let all_down = self.is_all_down();
         let mut found = Vec::new();
-        for (name, one) in &self.patients {
+        for (name, one) in &self.nodes {
             let mut reported = |what: &str| found.push(format!("L7: at the end {name} {what}: {one:?}"));
             if one.away.len() > 1 {
                 reported("has both NoExecute taints");
@@ -298,7 +305,8 @@ impl Ward {
             if (one.ready == "True" || all_down) && !one.away.is_empty() {
                 reported("has a NoExecute taint for no reason");
             }
-            let zone: Vec<&Patient> = self.patients.values().filter(|other| other.zone == one.zone).collect();
+            let zone: Vec<&CheckedNode> =
+                self.nodes.values().filter(|other| other.zone == one.zone).collect();
             let sign = match one.ready.as_str() {
                 "Unknown" => Sign::Unreachable,
                 "False" => Sign::NotReady,
@@ -314,7 +322,7 @@ impl Ward {
 }
 
 /// NL-25: more than two nodes and 55 % of a zone, but not all of it.
-fn is_partly_down(zone: &[&Patient]) -> bool {
+fn is_partly_down(zone: &[&CheckedNode]) -> bool {
     let down = zone.iter().filter(|one| one.ready != "True").count();
     down > 2 && down < zone.len() && down * 100 >= zone.len() * 55
 }

@@ -1,6 +1,6 @@
 //! Makes random things happen to nodes: silence, odd leases and conditions, cordons, manual taints.
 
-use super::play::{Play, leases, nodes};
+use super::harness::{SimulationHarness, leases, nodes};
 use super::script::SCRIPT;
 use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use fakekube::resource::Subresource;
@@ -10,7 +10,7 @@ use taintward_sandbox::controllers::{PRESSURE, SILENCE};
 /// The label of a node's zone.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-impl Play {
+impl SimulationHarness {
     /// Does one random thing to nodes.
     pub(crate) fn node_happens(&mut self) {
         match self.below(20) {
@@ -123,7 +123,7 @@ impl Play {
 
     /// A lease is deleted, written twice, or gets odd content; a kubelet repairs that.
     fn lease(&mut self) {
-        if !self.twist.hears_all() {
+        if !self.mutation.hears_all() {
             // A controller that missed a renewal cannot detect it once it is overwritten.
             return;
         }

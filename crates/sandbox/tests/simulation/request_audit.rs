@@ -1,10 +1,10 @@
 //! Audits deletions between controller and server, and disables safeguards of the controller on purpose.
 
-use super::judge::Requested;
-use super::lies;
+use super::eviction_checker::Requested;
+use super::harness::pods;
 use super::log::{Commit, Kind};
-use super::play::pods;
-use super::twist::Twist;
+use super::mutation::Mutation;
+use super::watch_faults;
 use bytes::Bytes;
 use fakekube::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
 use fakekube::http::ResponseBody;
@@ -33,7 +33,7 @@ const LOST_ONE_IN: usize = 3;
 #[derive(Clone)]
 pub(crate) struct Between {
     pub(crate) server: ApiServer,
-    pub(crate) twist: Twist,
+    pub(crate) mutation: Mutation,
     /// The requester's identity in the lease; `None` if there is no election.
     pub(crate) identity: Option<String>,
     /// Whether the script is writing.
@@ -55,8 +55,8 @@ impl tower::Service<Request<kube::client::Body>> for Between {
     }
 
     fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
-        let (between, writer, me) = (self.clone(), Arc::clone(&self.writer), self.which + 1);
-        let mut answering = Box::pin(async move { between.response(request).await });
+        let (request_audit, writer, me) = (self.clone(), Arc::clone(&self.writer), self.which + 1);
+        let mut answering = Box::pin(async move { request_audit.response(request).await });
         Box::pin(std::future::poll_fn(move |context| {
             writer.store(me, Ordering::Relaxed);
             let polled = answering.as_mut().poll(context);
@@ -95,11 +95,11 @@ impl Between {
         let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
         let is_watch = query.contains("watch=");
         let of_nodes = is_watch && path == "/api/v1/nodes";
-        let loses = is_watch && matches!(self.twist, Twist::LostEvents | Twist::LostForGood);
-        let lags = of_nodes && matches!(self.twist, Twist::OldNodes | Twist::LateNodes);
+        let loses = is_watch && matches!(self.mutation, Mutation::LostEvents | Mutation::LostForGood);
+        let lags = of_nodes && matches!(self.mutation, Mutation::OldNodes | Mutation::LateNodes);
         let deaf = is_watch
             && path.contains("/kube-node-lease/")
-            && matches!(self.twist, Twist::LostLeases | Twist::OldLeases);
+            && matches!(self.mutation, Mutation::LostLeases | Mutation::OldLeases);
         let is_pod = path.contains("/pods/");
         let mut server = self.server.clone();
         match *request.method() {
@@ -107,18 +107,18 @@ impl Between {
             _ if lags => server.call(request).await.map(late),
             _ if deaf => {
                 let clock = server.clock().clone();
-                server.call(request).await.map(|response| lies::deaf(response, clock))
+                server.call(request).await.map(|response| watch_faults::deaf(response, clock))
             }
             Method::GET => match self.old(&request) {
                 Some(response) => Ok(response),
                 None => {
-                    let node = lies::node_of(&request);
+                    let node = watch_faults::node_of(&request);
                     let response = server.call(request).await;
                     node.into_iter().for_each(|node| self.meddle(&node));
                     response
                 }
             },
-            Method::DELETE if is_pod && self.twist == Twist::LateDeletions => {
+            Method::DELETE if is_pod && self.mutation == Mutation::LateDeletions => {
                 // It continues even if the client gives up.
                 let late = tokio::spawn(async move {
                     tokio::time::sleep(HELD).await;
@@ -127,8 +127,8 @@ impl Between {
                 Ok(late.await.expect("it neither panics nor is aborted"))
             }
             Method::DELETE if is_pod => Ok(self.delete(request).await),
-            Method::PATCH if self.twist == Twist::NoTests => {
-                server.call(lies::without_tests(request).await).await
+            Method::PATCH if self.mutation == Mutation::NoTests => {
+                server.call(watch_faults::without_tests(request).await).await
             }
             _ => server.call(request).await,
         }
@@ -168,11 +168,11 @@ impl Between {
         let (head, body) = request.into_parts();
         let mut body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
         let taken = self.requested.lock().unwrap().len().is_multiple_of(2);
-        if taken && matches!(self.twist, Twist::Successors | Twist::NoPreconditions) {
+        if taken && matches!(self.mutation, Mutation::Successors | Mutation::NoPreconditions) {
             self.succeed(head.uri.path());
         }
         let led = self.leads();
-        if self.twist == Twist::NoPreconditions {
+        if self.mutation == Mutation::NoPreconditions {
             body = Bytes::from_static(br#"{"apiVersion":"v1","kind":"DeleteOptions"}"#);
         }
         let options: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -188,9 +188,9 @@ impl Between {
     /// A node, or a lease, as it was a while ago, returned as if it were the present state.
     fn old(&self, request: &Request<kube::client::Body>) -> Option<Response<ResponseBody>> {
         let path = request.uri().path();
-        let (kind, name) = match self.twist {
-            Twist::OldNodes => (Kind::Node, path.strip_prefix("/api/v1/nodes/")?),
-            Twist::OldLeases => (Kind::Lease, path.rsplit_once("/kube-node-lease/leases/")?.1),
+        let (kind, name) = match self.mutation {
+            Mutation::OldNodes => (Kind::Node, path.strip_prefix("/api/v1/nodes/")?),
+            Mutation::OldLeases => (Kind::Lease, path.rsplit_once("/kube-node-lease/leases/")?.1),
             _ => return None,
         };
         let then = self.server.clock().now() - jiff::SignedDuration::from_secs(OLD);

@@ -1,7 +1,7 @@
 //! Makes random things happen in a cluster: pods, taints, tolerations, nodes, crashes.
 
-use super::play::{Play, nodes, pods};
-use super::twist::Twist;
+use super::harness::{SimulationHarness, nodes, pods};
+use super::mutation::Mutation;
 use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use serde_json::{Value, json};
 use taintward_sandbox::world;
@@ -9,7 +9,7 @@ use taintward_sandbox::world;
 /// The script's own field manager.
 pub(crate) const SCRIPT: &str = "script";
 
-impl Play {
+impl SimulationHarness {
     /// Does one random thing.
     pub(crate) async fn act(&mut self) {
         match self.below(21) {
@@ -36,7 +36,7 @@ impl Play {
             13 => self.tolerate(),
             14 => self.recreate(),
             15 => self.replace_node(),
-            16 if self.twist == Twist::EarlyEvictions => self.wrong_eviction(),
+            16 if self.mutation == Mutation::EarlyEvictions => self.wrong_eviction(),
             _ => {}
         }
     }

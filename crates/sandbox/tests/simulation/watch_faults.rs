@@ -1,8 +1,8 @@
 //! Injects lost watch events and concurrent edits for node lifecycle.
 
-use super::between::Between;
-use super::play::nodes;
-use super::twist::Twist;
+use super::harness::nodes;
+use super::mutation::Mutation;
+use super::request_audit::Between;
 use bytes::Bytes;
 use fakekube::api::ResourcePath;
 use fakekube::clock::VirtualClock;
@@ -50,7 +50,7 @@ pub(crate) async fn without_tests(request: Request<kube::client::Body>) -> Reque
 impl Between {
     /// Occasionally adds a taint in front of all others, or removes it.
     pub(crate) fn meddle(&self, node: &str) {
-        if !matches!(self.twist, Twist::Edits | Twist::NoTests)
+        if !matches!(self.mutation, Mutation::Edits | Mutation::NoTests)
             || !self.server.ids().number().is_multiple_of(3)
         {
             return;

@@ -20,7 +20,7 @@ mod tls;
 
 /// Checks: `sync` (ready only) and `engine` (live), each can be made to fail.
 #[derive(Default)]
-struct World {
+struct TestChecks {
     unsynced: Arc<AtomicBool>,
     stuck: Arc<AtomicBool>,
 }
@@ -44,7 +44,7 @@ impl Render for Series {
     }
 }
 
-impl World {
+impl TestChecks {
     fn admin(&self) -> Arc<Admin> {
         let check = |broken: &Arc<AtomicBool>, reason: &'static str| {
             let broken = broken.clone();
@@ -83,7 +83,7 @@ async fn request(address: SocketAddr, method: &str, target: &str) -> (u16, Strin
 
 #[tokio::test]
 async fn every_path_is_served() {
-    let address = World::default().serve().await;
+    let address = TestChecks::default().serve().await;
     for path in
         ["/healthz", "/livez", "/live", "/readyz", "/ready", "/readyz/", "/readyz/sync", "/livez/engine"]
     {
@@ -102,7 +102,7 @@ async fn every_path_is_served() {
 
 #[tokio::test]
 async fn unknown_paths_and_methods_are_refused() {
-    let address = World::default().serve().await;
+    let address = TestChecks::default().serve().await;
     for path in ["/", "/metrics/", "/debug/pprof", "/readyzz", "/Readyz", "//", "/metricsz", "*"] {
         assert_eq!(request(address, "GET", path).await.0, 404, "{path}");
     }
@@ -124,9 +124,9 @@ async fn unknown_paths_and_methods_are_refused() {
 
 #[tokio::test]
 async fn a_missing_list_makes_it_unready_but_not_dead() {
-    let world = World::default();
-    let address = world.serve().await;
-    world.unsynced.store(true, Ordering::SeqCst);
+    let test_checks = TestChecks::default();
+    let address = test_checks.serve().await;
+    test_checks.unsynced.store(true, Ordering::SeqCst);
     let (status, body) = request(address, "GET", "/readyz").await;
     let expected =
         "[-]sync failed: pods: list not complete\\n\\u001b[31m\n[+]engine ok\nreadyz check failed\n";
@@ -139,9 +139,9 @@ async fn a_missing_list_makes_it_unready_but_not_dead() {
 
 #[tokio::test]
 async fn a_stuck_loop_fails_all_endpoints() {
-    let world = World::default();
-    let address = world.serve().await;
-    world.stuck.store(true, Ordering::SeqCst);
+    let test_checks = TestChecks::default();
+    let address = test_checks.serve().await;
+    test_checks.stuck.store(true, Ordering::SeqCst);
     for path in ["/readyz", "/livez", "/healthz"] {
         let (status, body) = request(address, "GET", path).await;
         assert!(
@@ -149,13 +149,13 @@ async fn a_stuck_loop_fails_all_endpoints() {
             "{path}: {status} {body}"
         );
     }
-    world.stuck.store(false, Ordering::SeqCst);
+    test_checks.stuck.store(false, Ordering::SeqCst);
     assert_eq!(request(address, "GET", "/livez").await.0, 200);
 }
 
 #[tokio::test]
 async fn metrics_have_the_requested_format() {
-    let address = World::default().serve().await;
+    let address = TestChecks::default().serve().await;
     for (accept, media_type, declared) in [
         ("*/*", "text/plain; version=0.0.4; charset=utf-8", "# TYPE pods_deleted_total counter"),
         (
@@ -175,7 +175,7 @@ async fn metrics_have_the_requested_format() {
 
 #[tokio::test]
 async fn invalid_requests_do_no_harm() {
-    let address = World::default().serve().await;
+    let address = TestChecks::default().serve().await;
     for nonsense in ["GET\r\n\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "GET /readyz HTTP/9.9\r\n\r\n"] {
         let response = exchange(TcpStream::connect(address).await.unwrap(), nonsense).await;
         assert!(!response.contains("200 OK"), "{nonsense:?}: {response}");
@@ -199,7 +199,7 @@ async fn elsewhere(to: SocketAddr) -> TcpStream {
 
 #[tokio::test]
 async fn connections_held_open_or_opened_all_the_time_keep_no_client_out() {
-    let address = World::default().serve().await;
+    let address = TestChecks::default().serve().await;
     let mut held = Vec::new();
     for _ in 0..2 * CONNECTIONS_MAX {
         let mut stream = elsewhere(address).await;
@@ -233,7 +233,7 @@ async fn connections_held_open_or_opened_all_the_time_keep_no_client_out() {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_head_is_cut_off_in_time() {
-    let admin = World::default().admin();
+    let admin = TestChecks::default().admin();
     let (mut client, server) = duplex(1024);
     let began = Instant::now();
     let dripping = tokio::spawn(async move {
@@ -252,7 +252,7 @@ async fn a_slow_head_is_cut_off_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_quick_client_gets_a_response_and_the_connection_ends() {
-    let admin = World::default().admin();
+    let admin = TestChecks::default().admin();
     let (client, server) = duplex(1024);
     let began = Instant::now();
     let server = tokio::spawn(async move { converse(server, &admin, &MetricsAccess::Anyone).await });
@@ -270,7 +270,7 @@ async fn a_client_that_stops_reading_is_cut_off() {
     let (mut held, server) = duplex(64);
     held.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let began = Instant::now();
-    client(server, None, World::default().admin(), MetricsAccess::Anyone).await;
+    client(server, None, TestChecks::default().admin(), MetricsAccess::Anyone).await;
     assert_eq!(began.elapsed(), CONNECTION_MAX);
 }
 

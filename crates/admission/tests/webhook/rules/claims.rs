@@ -1,7 +1,7 @@
 //! Tests the annotation that records for which pools' users a pod was created.
 
 use super::patched::created;
-use super::world::*;
+use super::reviews::*;
 use serde_json::{Value, json};
 use taintward_admission::review::ReviewPhase;
 use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};

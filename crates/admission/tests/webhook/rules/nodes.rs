@@ -1,6 +1,6 @@
 //! Tests the NoExecute guard on nodes.
 
-use super::world::*;
+use super::reviews::*;
 use serde_json::{Value, json};
 use taintward_admission::review::{RequestOrigin, ReviewPhase};
 use taintward_admission::rules::{CacheUpdate, RuleReviewer, UntilReady};

@@ -1,6 +1,6 @@
 //! Applies the patch of a response with a library, independently of the code under test.
 
-use super::world::{question, response};
+use super::reviews::{question, response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Tests pods, rule by rule.
 
 use super::patched::created;
-use super::world::*;
+use super::reviews::*;
 use serde_json::{Value, json};
 use taintward_admission::review::ReviewPhase;
 

@@ -2,7 +2,7 @@
 //! nothing is lost.
 
 use super::patched::patched;
-use super::world::*;
+use super::reviews::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! Tests reviews of other objects, and reviews before any facts have arrived.
 
-use super::world::*;
+use super::reviews::*;
 use serde_json::{Value, json};
 use taintward_admission::review::Outcome;
 use taintward_admission::review::{ReviewPhase, RuleEffect, RuleOutcome};

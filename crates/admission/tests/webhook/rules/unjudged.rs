@@ -1,6 +1,6 @@
 //! Tests objects that try to avoid being judged: they are judged or rejected.
 
-use super::world::*;
+use super::reviews::*;
 use serde_json::{Value, json};
 use taintward_admission::review::Outcome;
 use taintward_admission::review::{KEPT_MAX, ReviewPhase, judge};

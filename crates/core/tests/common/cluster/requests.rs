@@ -2,7 +2,7 @@
 //!
 //! - Panics if a DELETE is committed that must not be (S1, S2, S3, S10).
 
-use super::{Cluster, Deleted, Held, Hold, Node, Pod, SECOND, id_of, truncated};
+use super::{Cluster, Deleted, HoldTimes, Node, NodeTaint, Pod, SECOND, id_of, truncated};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
@@ -19,7 +19,7 @@ impl Cluster {
             return LiveRead::Undecodable;
         }
         let unstamped =
-            |held: &Held| held.taint.effect == TaintEffect::NoExecute && held.taint.time_added.is_none();
+            |held: &NodeTaint| held.taint.effect == TaintEffect::NoExecute && held.taint.time_added.is_none();
         LiveRead::Found(NodeFact {
             uid: stored.uid.clone(),
             created: Some(truncated(stored.created)),
@@ -138,16 +138,16 @@ impl Cluster {
 
 /// The plain rule: each NoExecute taint, each toleration in order, the first that matches (MATCH-9, TE-17, D1, D6,
 /// D7, D11, NL-48).
-fn due(pod: &Pod, node: &Node, hold: &Hold) -> Option<i64> {
+fn due(pod: &Pod, node: &Node, hold: &HoldTimes) -> Option<i64> {
     if pod.unreadable || node.unreadable || pod.fact.mirror || pod.fact.life_phase != PodLifePhase::Live {
         return None;
     }
     let evicting = node.taints.iter().filter(|held| held.taint.effect == TaintEffect::NoExecute);
-    let spent = |held: &Held| hold.spent(&held.taint.key, held.since.max(pod.arrived));
+    let spent = |held: &NodeTaint| hold.spent(&held.taint.key, held.since.max(pod.arrived));
     evicting.filter_map(|held| Some(due_for(pod, held)?.saturating_add(spent(held)?))).min()
 }
 
-fn due_for(pod: &Pod, held: &Held) -> Option<i64> {
+fn due_for(pod: &Pod, held: &NodeTaint) -> Option<i64> {
     let from = held.since.max(pod.arrived);
     for toleration in &pod.fact.tolerations {
         let (effect, operator) = (&toleration.effect, &toleration.operator);

@@ -24,7 +24,7 @@ impl Paths {
 
 /// The result of exploring one scope.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct SearchResult {
     pub(super) states: usize,
     transitions: usize,
     fair_runs: usize,
@@ -32,8 +32,8 @@ pub(super) struct Found {
     is_complete: bool,
 }
 
-pub(super) fn explore(first: State, states_max: usize) -> Found {
-    let mut found = Found { is_complete: true, ..Found::default() };
+pub(super) fn explore(first: State, states_max: usize) -> SearchResult {
+    let mut found = SearchResult { is_complete: true, ..SearchResult::default() };
     let mut paths = Paths(vec![(0, None)]);
     let mut seen = HashSet::from([first.fingerprint()]);
     let mut open = VecDeque::from([(0, first)]);

@@ -69,7 +69,7 @@ impl State {
             Step::Restart => {
                 spend(&mut self.left.restarts)?;
                 self.engine = EvictionEngine::new(EvictionConfig::default());
-                self.cluster.set_hold(common::held::Held::forget);
+                self.cluster.set_hold(common::hold_times::HoldTimes::forget);
                 self.hold(self.cluster.hold.is_on());
                 self.received = None;
                 // A request without a process that waits for its response matters only if it can still be committed.

@@ -123,7 +123,7 @@ fn a_whole_zone_is_tainted_at_the_ordinary_rate() {
     harness.pass(120);
     assert_eq!(zones(&harness)[0], ("a".into(), 5, 5, ZoneState::FullDisruption, FULL));
     assert_eq!(harness.tainted(), names("a", 0..5));
-    assert_eq!(harness.judge.evictions.len(), 1);
+    assert_eq!(harness.invariants.evictions.len(), 1);
 }
 
 /// NL-26, NL-47: most of a small zone is down, and the rest is suspected. That zone does not yet count as fully
@@ -161,7 +161,7 @@ fn all_nodes_down_and_back() {
     harness.kill(&["a0"]);
     harness.pass(100);
     assert_eq!(harness.tainted(), ["a0"]);
-    let before = harness.judge.evictions.clone();
+    let before = harness.invariants.evictions.clone();
     kill(&mut harness, &names("a", 1..4));
     kill(&mut harness, &names("b", 0..4));
     harness.pass(30);
@@ -171,7 +171,7 @@ fn all_nodes_down_and_back() {
     );
     harness.pass(600);
     assert_eq!(harness.tainted(), Vec::<&str>::new(), "NL-27");
-    assert_eq!(harness.judge.evictions, before, "NL-47: no new one");
+    assert_eq!(harness.invariants.evictions, before, "NL-47: no new one");
     assert!(harness.engine.as_ref().expect("it runs").is_everything_down());
     assert!(harness.own("b3").has(ManagedTaint::Unreachable), "NL-5 stands");
     let back = harness.now;
@@ -180,7 +180,9 @@ fn all_nodes_down_and_back() {
     assert_eq!(harness.tainted(), Vec::<&str>::new(), "a whole grace period for the rest");
     harness.pass(45);
     assert_eq!(harness.tainted(), names("a", 0..4));
-    assert!(harness.judge.evictions.values().flatten().filter(|at| **at > back + 50 * SECOND).count() == 4);
+    assert!(
+        harness.invariants.evictions.values().flatten().filter(|at| **at > back + 50 * SECOND).count() == 4
+    );
     let reported: Vec<bool> = harness
         .notices
         .iter()
@@ -345,7 +347,7 @@ fn nl_48_short_grace_periods_hold_nothing_while_all_nodes_are_healthy() {
             .map(|(at, _)| *at);
         let limit = last + (grace * SECOND / 2).max(12 * SECOND + SECOND / 2);
         assert!(held.is_some_and(|at| at > last && at <= limit + 1), "{grace}: {held:?} {limit}");
-        assert_eq!(harness.judge.evictions.len(), 0, "{grace}");
+        assert_eq!(harness.invariants.evictions.len(), 0, "{grace}");
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - A test kills, revives, disconnects, pauses and restarts; every commit is checked without code of the engine.
 
-use crate::node_lifecycle::judge::Judge;
+use crate::node_lifecycle::invariants::InvariantChecker;
 use crate::node_lifecycle::list_started;
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::api_error::ApiFailure;
@@ -73,7 +73,7 @@ pub struct NodeLifecycleHarness {
     pub lease_lag: i64,
     pub faults: VecDeque<Option<ApiFailure>>,
     pub reads: usize,
-    pub judge: Judge,
+    pub invariants: InvariantChecker,
     wire: VecDeque<(i64, Input)>,
     received: i64,
     next_witness: i64,
@@ -115,7 +115,7 @@ impl NodeLifecycleHarness {
             lease_lag: 0,
             faults: VecDeque::new(),
             reads: 0,
-            judge: Judge::default(),
+            invariants: InvariantChecker::default(),
             wire: VecDeque::new(),
             received: 0,
             next_witness: 0,
@@ -223,7 +223,7 @@ impl NodeLifecycleHarness {
     pub fn start(&mut self) {
         self.engine =
             Some(NodeLifecycleEngine::new(NodeLifecycleConfig::new(&self.flags).expect("valid flags")));
-        self.judge.start(self.now);
+        self.invariants.start(self.now);
         self.wire.clear();
         self.list(true);
         self.next_witness = self.now;
@@ -339,7 +339,7 @@ impl NodeLifecycleHarness {
         let fresh = posted
             .and_then(|it| it.heartbeat)
             .is_some_and(|at| wall.as_micros() - at.as_micros() < 300 * SECOND);
-        self.judge.received(name, now);
+        self.invariants.received(name, now);
         self.send(Input::Leases(ObjectEvent::Applied { fact, listed: false }), self.lease_lag);
         if !fresh || posted.map(|it| it.status) != Some(ready) {
             self.edit(name, |node| {

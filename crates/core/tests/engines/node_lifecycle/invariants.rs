@@ -7,7 +7,7 @@ use taintward_core::node_lifecycle::{
 };
 
 #[derive(Clone, Default)]
-pub struct Judge {
+pub struct InvariantChecker {
     received: BTreeMap<String, i64>,
     started: i64,
     /// NoExecute taints on nodes that had none, by zone.
@@ -16,7 +16,7 @@ pub struct Judge {
     pub silence_counts: bool,
 }
 
-impl Judge {
+impl InvariantChecker {
     pub fn start(&mut self, now: i64) {
         self.started = now;
     }

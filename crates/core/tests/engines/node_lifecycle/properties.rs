@@ -332,7 +332,7 @@ fn sequences_taint() {
         let commands = commands().new_tree(&mut runner).expect("a sequence").current();
         let mut harness = harness();
         commands.into_iter().for_each(|command| perform(&mut harness, command));
-        !harness.judge.evictions.is_empty()
+        !harness.invariants.evictions.is_empty()
     });
     let tainting = tainting.count();
     assert!(tainting > 50, "{tainting} of 100");

@@ -74,7 +74,7 @@ fn s6_a_new_leader_starts_with_an_empty_bucket() {
     harness.kill(&["a1"]);
     harness.pass(70);
     harness.leading = true;
-    harness.judge.start(harness.now - 60_000_000);
+    harness.invariants.start(harness.now - 60_000_000);
     harness.submit(NodeLifecycleInput::BecameLeader);
     harness.pass(9);
     assert_eq!(harness.tainted(), Vec::<&str>::new());
@@ -109,5 +109,5 @@ fn a_restart_while_all_nodes_are_down() {
     harness.pass(1);
     harness.start();
     harness.pass(300);
-    assert!(harness.judge.evictions.is_empty());
+    assert!(harness.invariants.evictions.is_empty());
 }

@@ -1,6 +1,6 @@
 //! Tests changes that were missed or observed late: no pod is evicted early for them or deleted by outdated knowledge.
 
-use crate::common::cluster::{Held, SECOND, node_name};
+use crate::common::cluster::{NodeTaint, SECOND, node_name};
 use crate::common::storm::Storm;
 use crate::storms::{deleted_at, storm, taint_node, untaint_node, with_pod};
 use taintward_core::engine::Engine;
@@ -100,7 +100,7 @@ fn p46_a_watched_refresh_moves_nothing_and_a_time_in_the_future_delays_once() {
     let mut storm = with_pod(vec![toleration("k", Some(60))]);
     storm.cluster.edit_node(0, |node, now| {
         let taint = taint("k").added(Wall::from_secs(253_402_300_799));
-        node.taints.push(Held { taint, since: now });
+        node.taints.push(NodeTaint { taint, since: now });
     });
     storm.restart();
     let start = storm.cluster.now;

@@ -17,14 +17,14 @@ use taintward_core::toleration_seconds::{
 const NONE: NodeHoldRequest = NodeHoldRequest::None;
 
 /// One pod on each of these nodes; all nodes are ready.
-fn stage(settings: Settings, names: &[&str]) -> Script {
+fn script_of(settings: Settings, names: &[&str]) -> Script {
     let nodes = names.iter().map(|name| hold_node(name, 1, None, NONE)).collect();
     let pods = names.iter().map(|name| held_pod(&format!("on-{name}"), name, 1)).collect();
     Script::new(settings, nodes, pods)
 }
 
 fn limited(allowed: u32, names: &[&str]) -> Script {
-    stage(Settings { hold: by_limit(allowed), ..Settings::default() }, names)
+    script_of(Settings { hold: by_limit(allowed), ..Settings::default() }, names)
 }
 
 /// The end of a pod's hold by its record.
@@ -85,7 +85,7 @@ fn nodes_that_have_been_dead_for_long_do_not_switch_the_limit_off() {
     let name = |at: usize| format!("a{at:03}");
     let names: Vec<String> = (0..200).map(name).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let mut script = stage(Settings { hold, ..Settings::default() }, &names);
+    let mut script = script_of(Settings { hold, ..Settings::default() }, &names);
     for name in &names[..11] {
         script.observe_node(name, Some(Some(0)), NONE);
     }
@@ -129,8 +129,10 @@ fn each_zone_has_its_own_limit() {
     let hold_for = Span::from_secs(600);
     let limit = HoldLimit { nodes: None, percent: Some(50), hold_for };
     let hold = Some(HoldSettings { limit: Some(limit) });
-    let mut script =
-        stage(Settings { hold, ..Settings::default() }, &["a1", "a2", "b1", "b2", "b3", "b4", "b5", "b6"]);
+    let mut script = script_of(
+        Settings { hold, ..Settings::default() },
+        &["a1", "a2", "b1", "b2", "b3", "b4", "b5", "b6"],
+    );
     script.pass(10_000);
     for name in ["a1", "a2", "b1"] {
         script.observe_node(name, Some(Some(10)), NONE);
@@ -173,7 +175,7 @@ fn a_persons_order_that_does_not_apply_leaves_the_node_to_the_limit() {
 /// An order whose time has not come begins then, without any event.
 #[test]
 fn an_order_from_the_future_begins_when_its_time_has_come() {
-    let mut script = stage(Settings { hold: BY_PERSON, ..Settings::default() }, &["a1"]);
+    let mut script = script_of(Settings { hold: BY_PERSON, ..Settings::default() }, &["a1"]);
     script.observe_node("a1", None, hold(1_000, 2_000));
     assert_eq!(script.settle(), 0);
     let next = script.engine.next_wakeup().expect("it waits");

@@ -1,8 +1,8 @@
 //! Tests the rules on a single candidate.
 //!
-//! - See `tests/world.rs` for many candidates.
+//! - See `tests/simulation.rs` for many candidates.
 
-mod world;
+mod simulation;
 
 use super::*;
 use taintward_core::time::Wall;

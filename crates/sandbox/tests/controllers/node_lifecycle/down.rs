@@ -1,6 +1,6 @@
 //! Tests a cluster in which all nodes fall silent and come back (NL-27, NL-28, NL-47, NL-48).
 
-use super::words::{GRACE, UNREACHABLE, both, flagged};
+use super::assertions::{GRACE, UNREACHABLE, both, flagged};
 use crate::harness::{LATE, SandboxHarness, after, sleep};
 use serde_json::json;
 use taintward_core::node_lifecycle::NodeLifecycleFlags;

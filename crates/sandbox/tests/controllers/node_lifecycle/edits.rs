@@ -1,6 +1,6 @@
 //! Tests concurrent edits of other taints on the same node (S8, NL-6, P45).
 
-use super::words::{GRACE, UNREACHABLE, both, own};
+use super::assertions::{GRACE, UNREACHABLE, both, own};
 use crate::harness::{HAND, SandboxHarness, after, no_execute, nodes, sleep};
 use fakekube::api::{ApiServer, ResourcePath};
 use http::Method;

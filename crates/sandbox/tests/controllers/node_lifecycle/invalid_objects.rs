@@ -1,7 +1,7 @@
 //! Tests odd nodes and leases: missing or duplicate conditions, strange zones, wrong times (D11, NL-10, NL-11, NL-24,
 //! P24).
 
-use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, leases, set_lease};
+use super::assertions::{GRACE, NOT_READY, UNREACHABLE, beat, both, leases, set_lease};
 use crate::harness::{LATE, SandboxHarness, after, nodes, sleep};
 use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use serde_json::json;

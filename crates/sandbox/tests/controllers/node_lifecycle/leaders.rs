@@ -1,6 +1,6 @@
 //! Tests leaders that crash, hand over or lose their lease while nodes fall silent (S5, S6, L8, P34).
 
-use super::words::{GRACE, TURN, UNREACHABLE, WATCHED, elected};
+use super::assertions::{GRACE, TURN, UNREACHABLE, WATCHED, elected};
 use crate::harness::{LATE, SandboxHarness, after, sleep};
 use fakekube::fault::InjectedFault;
 use jiff::Timestamp;

@@ -2,7 +2,7 @@
 //!
 //! - No live node is tainted, and every dead one is, at most a grace period later.
 
-use super::words::{GRACE, TURN, UNREACHABLE, both};
+use super::assertions::{GRACE, TURN, UNREACHABLE, both};
 use crate::harness::{LATE, SandboxHarness, after, sleep};
 use fakekube::fault::InjectedFault;
 use taintward_core::taint::keys;

@@ -1,6 +1,6 @@
 //! Tests controllers that are killed or suspended while nodes fall silent (NL-40, S6, S7, P36, P37).
 
-use super::words::{GRACE, TURN, UNREACHABLE, both};
+use super::assertions::{GRACE, TURN, UNREACHABLE, both};
 use crate::harness::{LATE, SandboxHarness, after, sleep};
 use jiff::Timestamp;
 

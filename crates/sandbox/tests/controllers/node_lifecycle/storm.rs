@@ -1,6 +1,6 @@
 //! Tests thousands of nodes that disappear at the same time (S6, S7, L10); ten thousand with `CI=true`.
 
-use super::words::{GRACE, UNREACHABLE, beat, both};
+use super::assertions::{GRACE, UNREACHABLE, beat, both};
 use crate::harness::{LATE, SandboxHarness, after, nodes, sleep};
 use jiff::Timestamp;
 use std::collections::BTreeMap;

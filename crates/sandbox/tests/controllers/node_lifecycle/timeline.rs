@@ -1,6 +1,6 @@
 //! Tests one silent node second by second (NL-12, NL-16 to NL-19, NL-46, NL-49).
 
-use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, flagged};
+use super::assertions::{GRACE, NOT_READY, UNREACHABLE, beat, both, flagged};
 use crate::harness::{LATE, SandboxHarness, after, no_execute, sleep};
 use http::Method;
 use serde_json::json;

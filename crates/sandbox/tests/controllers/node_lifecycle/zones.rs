@@ -1,6 +1,6 @@
 //! Tests the rate at which silent nodes of several zones are tainted (NL-22 to NL-26, NL-43, S6).
 
-use super::words::{GRACE, Heart, TURN, UNREACHABLE, both};
+use super::assertions::{GRACE, Heart, TURN, UNREACHABLE, both};
 use crate::harness::{LATE, SandboxHarness, after, nodes, sleep};
 use jiff::Timestamp;
 use serde_json::json;

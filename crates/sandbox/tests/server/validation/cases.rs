@@ -44,7 +44,7 @@ impl Verdict {
         for name in ["apiVersion", "kind"] {
             object.as_object_mut().unwrap().remove(name);
         }
-        // The stage's server does not taint new nodes; a sandbox does.
+        // This test's server does not taint new nodes; a sandbox does.
         if let Some(taints) = object["spec"]["taints"].as_array_mut() {
             taints.retain(|taint| taint["key"] != "node.kubernetes.io/not-ready");
         }

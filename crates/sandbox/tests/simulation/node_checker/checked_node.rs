@@ -26,7 +26,7 @@ const EXPIRING: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPres
 
 /// A node.
 #[derive(Clone, Debug)]
-pub(super) struct Patient {
+pub(super) struct CheckedNode {
     uid: String,
     pub(super) born: Timestamp,
     pub(super) zone: String,
@@ -49,7 +49,7 @@ pub(super) struct Patient {
     pub(super) others: String,
 }
 
-impl Patient {
+impl CheckedNode {
     pub(super) fn new(commit: &Commit, before: Option<&Self>) -> Self {
         let (node, at) = (&commit.object, commit.at);
         let taints = own_taints(node);
@@ -63,8 +63,8 @@ impl Patient {
         let sign = |key: &String| if key == "unreachable" { Sign::Unreachable } else { Sign::NotReady };
         let ready = status(node, "Ready");
         let beat = field(node, "Ready", "lastHeartbeatTime");
-        let lies = |key: &String| key == "unreachable" || key == "not-ready";
-        let is_belied = ready == "True" && (keeping.iter().any(lies) || !away.is_empty());
+        let watch_faults = |key: &String| key == "unreachable" || key == "not-ready";
+        let is_belied = ready == "True" && (keeping.iter().any(watch_faults) || !away.is_empty());
         // A write by a controller is not a heartbeat of the node.
         let spoke =
             before.is_none_or(|before| before.beat != beat && !beat.is_empty() && commit.by.is_none());

@@ -22,7 +22,7 @@ impl AccessCheck for Known {
 /// The status and the body of a response.
 async fn with(readers: &MetricsAccess, line: &str, head: &str) -> (u16, String) {
     let (client, server) = duplex(1 << 16);
-    let admin = World::default().admin();
+    let admin = TestChecks::default().admin();
     let served = converse(server, &admin, readers);
     let request = format!("{line} HTTP/1.1\r\nHost: x\r\n{head}\r\n");
     let (response, ()) = tokio::join!(exchange(client, &request), served);

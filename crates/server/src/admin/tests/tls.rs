@@ -53,7 +53,7 @@ impl Drop for Files {
 /// Whether a client that trusts only `root` gets a response.
 async fn has_response(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool {
     let (client, server) = duplex(64 * 1024);
-    let admin = World::default().admin();
+    let admin = TestChecks::default().admin();
     tokio::spawn(async move {
         if let Ok(stream) = acceptor.accept(server).await {
             converse(stream, &admin, &MetricsAccess::Anyone).await;
@@ -74,7 +74,7 @@ async fn tls_serves_the_given_certificate_over_a_real_socket() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let shown = ReloadingTls::new(&files.certificate(), address.ip()).unwrap();
-    tokio::spawn(AdminListener::of(None, Some((listener, shown))).serve(World::default().admin()));
+    tokio::spawn(AdminListener::of(None, Some((listener, shown))).serve(TestChecks::default().admin()));
     let connector = tokio_rustls::TlsConnector::from(client_config(&files.root));
     let stream = TcpStream::connect(address).await.unwrap();
     let stream = connector.connect(ServerName::try_from("localhost").unwrap(), stream).await.unwrap();
@@ -151,6 +151,6 @@ async fn a_client_that_never_starts_its_handshake_is_cut_off() {
     let mut shown = ReloadingTls::new(&ServingCertificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).unwrap();
     let (_held, server) = duplex(64);
     let began = Instant::now();
-    client(server, Some(shown.acceptor()), World::default().admin(), MetricsAccess::Anyone).await;
+    client(server, Some(shown.acceptor()), TestChecks::default().admin(), MetricsAccess::Anyone).await;
     assert_eq!(began.elapsed(), CONNECTION_MAX);
 }

@@ -130,7 +130,7 @@ impl NodeLifecycleHarness {
         stored.node.version = next;
         let after = stored.node.clone();
         let all_down = self.was_all_down && self.is_all_down();
-        self.judge.commit(self.now, &self.flags, (&self.kubelets[name], all_down), &before, &after);
+        self.invariants.commit(self.now, &self.flags, (&self.kubelets[name], all_down), &before, &after);
         self.commits.push(Commit { at: self.now, node: name.into(), what });
         self.send_node(name);
         Ok(next)

@@ -74,7 +74,7 @@ struct Faults {
     slow: (i64, i64),
 }
 
-struct World {
+struct Simulation {
     time: i64,
     chance: Chance,
     faults: Faults,
@@ -86,9 +86,9 @@ struct World {
     queued: u64,
 }
 
-impl World {
+impl Simulation {
     fn new(seed: u64, clocks: &[Clock], faults: Faults) -> Self {
-        let mut world = Self {
+        let mut simulation = Self {
             time: 0,
             chance: Chance(seed),
             faults,
@@ -100,13 +100,13 @@ impl World {
             queued: 0,
         };
         for &clock in clocks {
-            let peer = world.born(clock);
-            world.peers.push(peer);
-            let at = world.chance.below(3_000_000);
-            let peer = world.peers.len() - 1;
-            world.put(at, Event::Wake { peer, serial: 0 });
+            let peer = simulation.born(clock);
+            simulation.peers.push(peer);
+            let at = simulation.chance.below(3_000_000);
+            let peer = simulation.peers.len() - 1;
+            simulation.put(at, Event::Wake { peer, serial: 0 });
         }
-        world
+        simulation
     }
 
     fn born(&mut self, clock: Clock) -> Peer {
@@ -305,13 +305,13 @@ proptest! {
     /// the same time. L8: when the faults end, one soon leads, and continues to.
     #[test]
     fn never_two_leaders_and_in_the_end_one(seed: u64, clocks in clocks(), faults in faults()) {
-        let mut world = World::new(seed, &clocks, faults);
-        world.run_until(faults.until + 90 * SECOND);
-        let leaders = world.leaders();
+        let mut simulation = Simulation::new(seed, &clocks, faults);
+        simulation.run_until(faults.until + 90 * SECOND);
+        let leaders = simulation.leaders();
         prop_assert_eq!(leaders.len(), 1, "one leads 90 s after the last fault");
-        world.run_until(faults.until + 300 * SECOND);
-        prop_assert_eq!(world.leaders(), leaders, "and keeps leading");
-        prop_assert_eq!(world.overlaps(), vec![]);
+        simulation.run_until(faults.until + 300 * SECOND);
+        prop_assert_eq!(simulation.leaders(), leaders, "and keeps leading");
+        prop_assert_eq!(simulation.overlaps(), vec![]);
     }
 }
 
@@ -319,68 +319,68 @@ proptest! {
 fn the_world_can_show_two_leaders() {
     // A leader that counted from the response instead of the request, and for the whole lease, would overlap: the
     // checker has to detect it. Here one term is added by hand.
-    let mut world = World::new(1, &[TRUE, TRUE], CALM);
-    world.run_until(30 * SECOND);
-    assert_eq!(world.overlaps(), vec![]);
-    let leader = world.leaders()[0];
-    world.peers[1 - leader].led.push((20 * SECOND, 21 * SECOND));
-    assert_eq!(world.overlaps().len(), 1);
+    let mut simulation = Simulation::new(1, &[TRUE, TRUE], CALM);
+    simulation.run_until(30 * SECOND);
+    assert_eq!(simulation.overlaps(), vec![]);
+    let leader = simulation.leaders()[0];
+    simulation.peers[1 - leader].led.push((20 * SECOND, 21 * SECOND));
+    assert_eq!(simulation.overlaps().len(), 1);
 }
 
 #[test]
 fn a_clean_stop_has_a_successor_within_the_retry_period() {
     for seed in 0..200 {
-        let mut world = World::new(seed, &[TRUE, TRUE, TRUE], CALM);
-        world.run_until(60 * SECOND);
-        let leader = world.leaders()[0];
-        world.stop(leader);
+        let mut simulation = Simulation::new(seed, &[TRUE, TRUE, TRUE], CALM);
+        simulation.run_until(60 * SECOND);
+        let leader = simulation.leaders()[0];
+        simulation.stop(leader);
         // 2 s of waiting and four transits of at most 20 ms: release, read, claim, and its response.
-        world.run_until(62 * SECOND + 160_000);
-        let successors = world.leaders();
+        simulation.run_until(62 * SECOND + 160_000);
+        let successors = simulation.leaders();
         assert_eq!(successors.len(), 1, "seed {seed}");
         assert_ne!(successors[0], leader);
-        assert_eq!(world.overlaps(), vec![]);
+        assert_eq!(simulation.overlaps(), vec![]);
     }
 }
 
 #[test]
 fn a_crashed_leader_is_replaced_within_the_lease_and_a_retry() {
     for seed in 0..200 {
-        let mut world = World::new(seed, &[TRUE, TRUE], CALM);
-        world.run_until(60 * SECOND);
-        let leader = world.leaders()[0];
-        world.end_leading(leader);
-        world.peers[leader].paused_until = i64::MAX;
-        world.run_until(80 * SECOND);
-        assert_eq!(world.leaders(), [1 - leader], "seed {seed}");
+        let mut simulation = Simulation::new(seed, &[TRUE, TRUE], CALM);
+        simulation.run_until(60 * SECOND);
+        let leader = simulation.leaders()[0];
+        simulation.end_leading(leader);
+        simulation.peers[leader].paused_until = i64::MAX;
+        simulation.run_until(80 * SECOND);
+        assert_eq!(simulation.leaders(), [1 - leader], "seed {seed}");
     }
 }
 
 #[test]
 fn an_outage_of_an_hour_heals_by_itself() {
     for seed in 0..20 {
-        let mut world = World::new(seed, &[TRUE, TRUE], CALM);
-        world.run_until(60 * SECOND);
-        world.faults = Faults { until: 3660 * SECOND, lose: 100, ..CALM };
-        world.run_until(3660 * SECOND);
-        assert_eq!(world.leaders(), [0_usize; 0], "there is no leader without a server");
-        world.run_until(3670 * SECOND);
-        assert_eq!(world.leaders().len(), 1, "seed {seed}");
-        assert_eq!(world.overlaps(), vec![]);
+        let mut simulation = Simulation::new(seed, &[TRUE, TRUE], CALM);
+        simulation.run_until(60 * SECOND);
+        simulation.faults = Faults { until: 3660 * SECOND, lose: 100, ..CALM };
+        simulation.run_until(3660 * SECOND);
+        assert_eq!(simulation.leaders(), [0_usize; 0], "there is no leader without a server");
+        simulation.run_until(3670 * SECOND);
+        assert_eq!(simulation.leaders().len(), 1, "seed {seed}");
+        assert_eq!(simulation.overlaps(), vec![]);
     }
 }
 
 #[test]
 fn a_leader_paused_beyond_its_lease_wakes_up_as_follower() {
     for seed in 0..100 {
-        let mut world = World::new(seed, &[TRUE, TRUE], CALM);
-        world.run_until(60 * SECOND);
-        let leader = world.leaders()[0];
-        world.peers[leader].paused_until = 120 * SECOND;
-        world.run_until(119 * SECOND);
-        assert_eq!(world.leaders(), [1 - leader], "seed {seed}");
-        world.run_until(200 * SECOND);
-        assert_eq!(world.leaders(), [1 - leader], "seed {seed}");
-        assert_eq!(world.overlaps(), vec![]);
+        let mut simulation = Simulation::new(seed, &[TRUE, TRUE], CALM);
+        simulation.run_until(60 * SECOND);
+        let leader = simulation.leaders()[0];
+        simulation.peers[leader].paused_until = 120 * SECOND;
+        simulation.run_until(119 * SECOND);
+        assert_eq!(simulation.leaders(), [1 - leader], "seed {seed}");
+        simulation.run_until(200 * SECOND);
+        assert_eq!(simulation.leaders(), [1 - leader], "seed {seed}");
+        assert_eq!(simulation.overlaps(), vec![]);
     }
 }
