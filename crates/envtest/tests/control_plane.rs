@@ -108,7 +108,7 @@ async fn nothing_survives_a_killed_owner() {
     if std::env::var_os(ROLE).is_some() {
         let mut cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
         println!("\nOWNED {} {}", cluster.server(0).pid(), cluster.folder().display());
-        tokio::time::sleep(Duration::from_secs(600)).await;
+        wait::let_time_pass(Duration::from_secs(600), "the owner lives until it is killed").await;
     }
     let mut owner = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "nothing_survives_a_killed_owner", "--nocapture"])

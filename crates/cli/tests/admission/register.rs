@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::{Account, Cluster, TestApi, TestApiError, wait};
+use testkit::{ObjectExt as _, pod};
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
@@ -109,14 +110,7 @@ pub(crate) async fn namespace(api: &TestApi, name: &str, requested: &str, annota
 
 /// A pod without special fields.
 pub(crate) fn plain_pod(name: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": name},
-        "spec": {
-            "containers": [{"name": "main", "image": "registry.invalid/main"}],
-            "terminationGracePeriodSeconds": 0,
-        },
-    })
+    pod(name).with("spec.terminationGracePeriodSeconds", 0)
 }
 
 /// The path of a namespace's pods.

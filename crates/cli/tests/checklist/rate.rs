@@ -56,6 +56,7 @@ async fn round(harness: &ChecklistHarness) -> Vec<Duration> {
             let mut took = Vec::new();
             let mut due = start + PAUSE * number / CONNECTIONS;
             while due < start + LASTS {
+                // The rate under test: a request is sent when it is due, however long others take.
                 tokio::time::sleep_until(due).await;
                 let (status, message) = client.post("/mutate", body.clone()).await.unwrap();
                 assert_eq!(status, 200, "{message}");

@@ -8,7 +8,7 @@ use crate::turn;
 use serde_json::Value;
 use std::path::Path;
 use taintward_envtest::{Account, Cluster, ClusterConfig};
-use testkit::{ObjectExt as _, pod};
+use testkit::{ObjectExt as _, node, pod};
 
 const IMAGE: &str = "--image=registry.example.com/taintward:1";
 
@@ -99,8 +99,7 @@ fn configurations_block_no_request(there: &Installed<'_>) {
     assert!(message.contains("pod/web created") && warned.is_empty(), "{message}{warned}");
     let (message, warned) = there.kubectl("label pod web -n shop a=b");
     assert!(message.contains("labeled"), "{message}{warned}");
-    let node = serde_json::json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}});
-    assert!(there.create(&node).0.contains("node/n1 created"));
+    assert!(there.create(&node("n1")).0.contains("node/n1 created"));
     let (message, warned) = there.kubectl("taint node n1 a=b:NoExecute");
     assert!(message.contains("node/n1 tainted"), "{message}{warned}");
 }

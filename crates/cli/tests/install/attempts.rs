@@ -6,7 +6,7 @@ use taintward_envtest::api::PatchType;
 use testkit::taint;
 
 #[derive(Clone, Debug)]
-pub(crate) enum How {
+pub(crate) enum RequestVerb {
     Patch(PatchType),
     Create,
     Delete,
@@ -15,7 +15,7 @@ pub(crate) enum How {
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     pub(crate) what: &'static str,
-    pub(crate) how: How,
+    pub(crate) verb: RequestVerb,
     pub(crate) path: String,
     pub(crate) body: Value,
     /// Words of the rejection.
@@ -43,15 +43,15 @@ fn step(
     message: &'static str,
 ) -> Attempt {
     let body = json!([{"op": op, "path": at, "value": value}]);
-    Attempt { what, how: How::Patch(PatchType::Json), path: on.to_owned(), body, message }
+    Attempt { what, verb: RequestVerb::Patch(PatchType::Json), path: on.to_owned(), body, message }
 }
 
 fn merge(what: &'static str, on: &str, body: Value, message: &'static str) -> Attempt {
-    Attempt { what, how: How::Patch(PatchType::Merge), path: on.to_owned(), body, message }
+    Attempt { what, verb: RequestVerb::Patch(PatchType::Merge), path: on.to_owned(), body, message }
 }
 
 fn strategic(what: &'static str, on: &str, body: Value, message: &'static str) -> Attempt {
-    Attempt { what, how: How::Patch(PatchType::Strategic), path: on.to_owned(), body, message }
+    Attempt { what, verb: RequestVerb::Patch(PatchType::Strategic), path: on.to_owned(), body, message }
 }
 
 /// With the rights that it has.
@@ -274,7 +274,7 @@ pub(crate) fn beyond_seconds() -> Vec<Attempt> {
 impl Attempt {
     /// As a JSON Patch.
     fn with(self, body: Value) -> Self {
-        Self { how: How::Patch(PatchType::Json), body, ..self }
+        Self { verb: RequestVerb::Patch(PatchType::Json), body, ..self }
     }
 }
 
@@ -352,11 +352,16 @@ pub(crate) fn writes_of_webhook() -> Vec<Attempt> {
 
 /// What no role of theirs grants, and no policy would let pass.
 pub(crate) fn beyond_roles() -> Vec<(&'static str, Attempt)> {
-    let create =
-        |what, path: &str, body| Attempt { what, how: How::Create, path: path.to_owned(), body, message: "" };
+    let create = |what, path: &str, body| Attempt {
+        what,
+        verb: RequestVerb::Create,
+        path: path.to_owned(),
+        body,
+        message: "",
+    };
     let delete = |what, path: &str| Attempt {
         what,
-        how: How::Delete,
+        verb: RequestVerb::Delete,
         path: path.to_owned(),
         body: json!({}),
         message: "",

@@ -1,6 +1,6 @@
 //! Sets up an installation and sends the requests of an account, none of which is kept.
 
-use super::attempts::{Attempt, How};
+use super::attempts::{Attempt, RequestVerb};
 use super::objects::install;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -118,13 +118,13 @@ impl InstallHarness {
     async fn tried(
         &self,
         who: &TestApi,
-        Attempt { how, path, body, .. }: &Attempt,
+        Attempt { verb, path, body, .. }: &Attempt,
     ) -> Result<Value, TestApiError> {
         let path = format!("{path}?dryRun=All");
-        match how {
-            How::Patch(patch) => who.patch(&path, *patch, &body.to_string()).await,
-            How::Create => who.create(&path, body).await,
-            How::Delete => who.delete(&path, body).await,
+        match verb {
+            RequestVerb::Patch(patch) => who.patch(&path, *patch, &body.to_string()).await,
+            RequestVerb::Create => who.create(&path, body).await,
+            RequestVerb::Delete => who.delete(&path, body).await,
         }
     }
 

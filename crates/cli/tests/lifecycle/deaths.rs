@@ -5,7 +5,7 @@
 use super::fleet::{Fleet, Rate};
 use super::fleet_controller::{FleetController, size};
 use super::story::{check_rate, tainted_at};
-use crate::real::harness::{Terms, seconds};
+use crate::real::harness::{AuditExceptions, seconds};
 use crate::real::witness::Witness;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
@@ -49,7 +49,7 @@ const LIFT_MAX: Duration = Duration::from_millis(40);
 
 /// S7, S6, L7: exactly the dead nodes are tainted, in time, at the rate; while all nodes are down none is; all come
 /// back.
-pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witness) -> Terms {
+pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witness) -> AuditExceptions {
     let fleet = Fleet::start(cluster, plans(size(), 5, 0), RATE).await;
     let start = fleet.record.mark();
     let ours = FleetController::start(cluster, &fleet).await;
@@ -68,7 +68,7 @@ pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witn
     fleet.story.check(&fleet.record, start, RATE, &[lifted]);
     ours.stop();
     fleet.end().await;
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }
 
 async fn some_die(fleet: &Fleet) {
@@ -111,7 +111,7 @@ const SLOW: Rate = Rate { rate: 0.5, ..RATE };
 
 /// S4, S6, S7, NL-40: `kill -9` before the grace period ends, between declaration and taint, with taints on, and during
 /// their removal. No dead node loses its taint, no live one is tainted, and the rate holds throughout.
-pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) -> Terms {
+pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) -> AuditExceptions {
     let fleet = Fleet::start(cluster, plans(size(), 5, 0), SLOW).await;
     let mark = fleet.record.mark();
     let mut ours = FleetController::start(cluster, &fleet).await;
@@ -140,7 +140,7 @@ pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) ->
     fleet.story.check(&fleet.record, mark, SLOW, &[]);
     ours.stop();
     fleet.end().await;
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }
 
 /// NL-40: a restart changes nothing.

@@ -5,7 +5,7 @@ use super::fleet::Fleet;
 use super::observation_gaps::{AWAY, BACK, NODES, RATE};
 use super::side::original;
 use crate::real::accounts::leading_to;
-use crate::real::harness::Terms;
+use crate::real::harness::AuditExceptions;
 use crate::real::program::free_port;
 use crate::real::proxy::Proxy;
 use crate::real::witness::Witness;
@@ -22,7 +22,7 @@ pub(super) const READS_LIVE: u32 = 37;
 
 /// What is paused for longer than the grace period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Still {
+enum PausedPart {
     /// The process, by SIGSTOP.
     Original,
     /// Its connection: open, but without data.
@@ -35,27 +35,27 @@ enum Still {
 pub(crate) async fn nodes_that_kube_controller_manager_declares_silent(
     cluster: &mut Cluster,
     _: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let door = free_port();
     let proxy = Proxy::on(door, cluster.port(0));
     let mut flags = RATE.flags();
     flags.push(format!("--kubeconfig={}", leading_to(cluster, Account::Admin, door).display()));
     let original = original(cluster, &flags).await;
-    let mut silent: BTreeMap<Still, usize> = BTreeMap::new();
-    for still in [Still::Original, Still::Connection, Still::ApiServer].repeat(ROUNDS) {
+    let mut silent: BTreeMap<PausedPart, usize> = BTreeMap::new();
+    for still in [PausedPart::Original, PausedPart::Connection, PausedPart::ApiServer].repeat(ROUNDS) {
         let_time_pass(RATE.grace, "it observes all nodes for a whole grace period").await;
         let mark = fleet.record.mark();
         match still {
-            Still::Original => original.pause().unwrap(),
-            Still::Connection => proxy.cut(true),
-            Still::ApiServer => cluster.server(0).pause().unwrap(),
+            PausedPart::Original => original.pause().unwrap(),
+            PausedPart::Connection => proxy.cut(true),
+            PausedPart::ApiServer => cluster.server(0).pause().unwrap(),
         }
         let_time_pass(AWAY, "a pause longer than the grace period").await;
         match still {
-            Still::Original => original.resume().unwrap(),
-            Still::Connection => proxy.cut(false),
-            Still::ApiServer => cluster.server(0).resume().unwrap(),
+            PausedPart::Original => original.resume().unwrap(),
+            PausedPart::Connection => proxy.cut(false),
+            PausedPart::ApiServer => cluster.server(0).resume().unwrap(),
         }
         let_time_pass(BACK, "it judges all nodes by what it observes now").await;
         let changes = fleet.record.since(mark);
@@ -70,7 +70,7 @@ pub(crate) async fn nodes_that_kube_controller_manager_declares_silent(
             fleet.record.those(|sight| sight.ready() != "True" || sight.is_evicting()).is_empty()
         };
         fleet.until("all to be ready again", BACK, well).await;
-        if still != Still::ApiServer {
+        if still != PausedPart::ApiServer {
             fleet.expect_punctual();
         }
         fleet.heartbeats.lateness();
@@ -78,7 +78,7 @@ pub(crate) async fn nodes_that_kube_controller_manager_declares_silent(
     fleet.end().await;
     // Before that version it is random whether a watch event or the monitor comes first.
     if cluster.minor() >= READS_LIVE {
-        assert_eq!((silent[&Still::Original], silent[&Still::Connection]), (0, 0));
+        assert_eq!((silent[&PausedPart::Original], silent[&PausedPart::Connection]), (0, 0));
     }
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }

@@ -4,7 +4,7 @@ use super::fleet::{Fleet, Rate};
 use super::fleet_controller::FleetController;
 use super::side::CONTROLLER;
 use crate::real::accounts::leading_to;
-use crate::real::harness::Terms;
+use crate::real::harness::AuditExceptions;
 use crate::real::program::free_port;
 use crate::real::proxy::Proxy;
 use crate::real::witness::Witness;
@@ -50,7 +50,10 @@ async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: HistoryP
 }
 
 /// S7, P37: stopped for longer than the grace period; every lease in its cache is old when it resumes.
-pub(crate) async fn a_paused_controller_declares_no_node_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
+pub(crate) async fn a_paused_controller_declares_no_node_silent(
+    cluster: &mut Cluster,
+    _: &Witness,
+) -> AuditExceptions {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let ours = FleetController::start(cluster, &fleet).await;
     let mark = fleet.record.mark();
@@ -61,7 +64,7 @@ pub(crate) async fn a_paused_controller_declares_no_node_silent(cluster: &mut Cl
     only_the_dead_one(&fleet, dead, mark).await;
     ours.stop();
     fleet.end().await;
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }
 
 /// S7, P16: without the server it observes nothing, both with connections that stay open without data, and with
@@ -69,7 +72,7 @@ pub(crate) async fn a_paused_controller_declares_no_node_silent(cluster: &mut Cl
 pub(crate) async fn a_disconnected_controller_declares_no_node_silent(
     cluster: &mut Cluster,
     _: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let (door, nowhere) = (free_port(), free_port());
     let proxy = Proxy::on(door, cluster.port(0));
@@ -94,12 +97,15 @@ pub(crate) async fn a_disconnected_controller_declares_no_node_silent(
     only_the_dead_one(&fleet, dead, mark).await;
     ours.stop();
     fleet.end().await;
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }
 
 /// S7: the server pauses for longer than the grace period: no lease could be renewed, and no node may be blamed when it
 /// resumes.
-pub(crate) async fn a_paused_server_makes_no_node_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
+pub(crate) async fn a_paused_server_makes_no_node_silent(
+    cluster: &mut Cluster,
+    _: &Witness,
+) -> AuditExceptions {
     let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let ours = FleetController::start(cluster, &fleet).await;
     let mark = fleet.record.mark();
@@ -114,5 +120,5 @@ pub(crate) async fn a_paused_server_makes_no_node_silent(cluster: &mut Cluster, 
     only_the_dead_one(&fleet, dead, mark).await;
     ours.stop();
     fleet.end().await;
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }

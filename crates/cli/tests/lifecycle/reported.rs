@@ -3,7 +3,7 @@
 use super::fleet::{Fleet, Rate};
 use super::fleet_controller::FleetController;
 use super::side::CONTROLLER;
-use crate::real::harness::{ScenarioHarness, Terms, seconds};
+use crate::real::harness::{AuditExceptions, ScenarioHarness, seconds};
 use crate::real::witness::Witness;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ async fn is_ready(harness: &ScenarioHarness<'_>, name: &str, status: &str) -> bo
 
 /// NL-8, NL-17, NL-19, NL-29, NL-60: upstream's messages and series; and the permissions in deploy/ are all used, and
 /// sufficient.
-pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
     let ready = harness
@@ -93,7 +93,7 @@ pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &
     assert_eq!(node["metadata"]["labels"]["beta.kubernetes.io/os"], "linux", "NL-8");
     ours.stop();
     fleet.end().await;
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }
 
 /// NL-29.
@@ -141,7 +141,10 @@ fn rights(witness: &Witness) {
 }
 
 /// L1 after S7: with both controllers in one process a pod leaves when its seconds after the taint are over.
-pub(crate) async fn its_pods_go_when_their_time_is_over(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn its_pods_go_when_their_time_is_over(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
     let bearing = pod("both", "node-00003").bearing("node.kubernetes.io/unreachable", Some(3));
@@ -158,5 +161,5 @@ pub(crate) async fn its_pods_go_when_their_time_is_over(cluster: &mut Cluster, w
     fleet.expect_punctual();
     ours.stop();
     fleet.end().await;
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }

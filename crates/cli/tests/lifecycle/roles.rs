@@ -4,7 +4,7 @@ use super::fleet::Fleet;
 use super::reported::RATE;
 use super::side::CONTROLLER;
 use crate::real::accounts;
-use crate::real::harness::{Terms, seconds};
+use crate::real::harness::{AuditExceptions, seconds};
 use crate::real::program::Taintward;
 use crate::real::witness::Witness;
 use jiff::Timestamp;
@@ -34,7 +34,7 @@ fn flags(more: &[&str]) -> Vec<String> {
 
 /// L8, NL-40: the leader dies together with a node. The next leader observed the silence itself, taints in time, and
 /// keeps the taints of nodes that were dead before. Both may do exactly what deploy/ grants (NL-60).
-pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) -> Terms {
+pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) -> AuditExceptions {
     let fleet = Fleet::start(cluster, plans(20, 2, 0), RATE).await;
     access::grant_node_lifecycle(&fleet.admin).await.unwrap();
     let flags = flags(&QUICK);
@@ -65,11 +65,11 @@ pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) ->
     fleet.story.check(&fleet.record, mark, RATE, &[]);
     assert_eq!(follower.stop().code(), Some(0));
     fleet.end().await;
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }
 
 /// S14: with permission to read only, it reports which nodes it would have tainted, and never writes.
-pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
     let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
     let rules = json!([
         {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
@@ -97,5 +97,5 @@ pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Wi
     let bad: Vec<_> = requested.iter().filter(bad).collect();
     assert!(bad.is_empty(), "S14: {bad:?}");
     fleet.end().await;
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }

@@ -3,7 +3,7 @@
 use super::false_silence::READS_LIVE;
 use super::fleet::Rate;
 use super::rejection;
-use super::side::{Side, Who};
+use super::side::{ControllerKind, Side};
 use serde_json::json;
 use std::time::Duration;
 use taintward_envtest::fixtures::{delete_node, set_taints};
@@ -80,7 +80,7 @@ async fn reports_conditions(side: &mut Side<'_>) {
     side.begin("its condition is Unknown while it renews its lease");
     set_conditions(&side.fleet.admin, "a1", &[("Ready", "Unknown")]).await.unwrap();
     // D12, NL-16: the condition alone is not silence.
-    side.expect(["a1"], if side.who == Who::Ours { &SILENT } else { &DEAD });
+    side.expect(["a1"], if side.controller == ControllerKind::Taintward { &SILENT } else { &DEAD });
     side.end(CALM).await;
 
     side.begin("it says it is ready after all");
@@ -140,8 +140,8 @@ async fn is_cordoned_and_tainted(side: &mut Side<'_>) {
     set_taints(&side.fleet.admin, "a4", &[valued]).await.unwrap();
     side.end(CALM).await;
     let (a4, a5) = (side.fleet.record.sight("a4").unwrap(), side.fleet.record.sight("a5").unwrap());
-    assert_eq!(a5.foreign(), ["example.com/mine:NoSchedule"], "{:?}: S8, NL-6", side.who);
-    assert_eq!(a4.taints[0].value, "maintenance", "{:?}: NL-6: the reason holds", side.who);
+    assert_eq!(a5.foreign(), ["example.com/mine:NoSchedule"], "{:?}: S8, NL-6", side.controller);
+    assert_eq!(a4.taints[0].value, "maintenance", "{:?}: NL-6: the reason holds", side.controller);
 
     side.begin("it is uncordoned");
     cordon(&side.fleet.admin, "a4", false).await.unwrap();
@@ -156,7 +156,7 @@ async fn is_rejected(side: &mut Side<'_>) {
     let_time_pass(CALM, "the server rejects the taint for a while").await;
     rejection::end(&side.fleet.admin, "c3").await;
     // D12, NL-7: kube-controller-manager waits for the node's next heartbeat.
-    side.expect(["c2"], if side.who == Who::Ours { &PRESSED } else { &WELL });
+    side.expect(["c2"], if side.controller == ControllerKind::Taintward { &PRESSED } else { &WELL });
     side.end(CALM).await;
 
     side.begin("the node says it once more");
@@ -229,7 +229,7 @@ async fn odd_things(side: &mut Side<'_>) {
     side.begin("a node's clock steps back by an hour");
     side.fleet.heartbeats.set_clock("c1", -3600).unwrap();
     // D12, NL-10: its heartbeats count, whatever its clock.
-    let received = side.who == Who::Ours || side.minor() >= READS_LIVE;
+    let received = side.controller == ControllerKind::Taintward || side.minor() >= READS_LIVE;
     side.expect(["c1"], if received { &WELL } else { &DEAD });
     side.end(RATE.grace + CALM).await;
 
@@ -249,10 +249,10 @@ async fn everything_dies(side: &mut Side<'_>) {
 
     side.begin("everything dies");
     side.fleet.heartbeats.silence(&all).unwrap();
-    match side.who {
-        Who::Ours => side.expect(&all, &SILENT),
+    match side.controller {
+        ControllerKind::Taintward => side.expect(&all, &SILENT),
         // D12, NL-47: a node that is tainted in the moment before all nodes are known to be down stays tainted.
-        Who::Original => side.expect_any(&all, &[&SILENT, &DEAD]),
+        ControllerKind::Upstream => side.expect_any(&all, &[&SILENT, &DEAD]),
     }
     side.end(RATE.grace + CALM).await;
 
@@ -262,7 +262,7 @@ async fn everything_dies(side: &mut Side<'_>) {
     // Zone a is small and mostly dead: stopped. The others have no ready node: they are tainted at the usual rate
     // (NL-26).
     side.expect(all.iter().filter(|name| !name.starts_with('a')), &DEAD);
-    if side.who == Who::Ours {
+    if side.controller == ControllerKind::Taintward {
         side.expect(all.iter().filter(|name| name.starts_with('a') && *name != "a0"), &SILENT);
     }
     side.end(CALM).await;
@@ -293,7 +293,7 @@ async fn is_excluded(side: &mut Side<'_>) {
 
 async fn is_paused(side: &mut Side<'_>) {
     side.begin("the controller stands still for longer than the grace period, and all nodes live");
-    if side.who == Who::Original {
+    if side.controller == ControllerKind::Upstream {
         // D12, S7: it takes what it has not read yet for silence.
         let all = side.fleet.heartbeats.all();
         side.expect_any(&all, &[&WELL, &SILENT, &DEAD]);

@@ -16,11 +16,11 @@ pub(crate) const CONTROLLER: &str = "node-lifecycle-controller";
 
 /// The controller of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Who {
+pub(crate) enum ControllerKind {
     /// kube-controller-manager.
-    Original,
+    Upstream,
     /// `taintward run`.
-    Ours,
+    Taintward,
 }
 
 /// The running controller.
@@ -32,7 +32,7 @@ enum Running {
 
 /// One side.
 pub(crate) struct Side<'c> {
-    pub(crate) who: Who,
+    pub(crate) controller: ControllerKind,
     pub(crate) fleet: Fleet,
     cluster: &'c Cluster,
     flags: Vec<String>,
@@ -46,7 +46,7 @@ pub(crate) struct Side<'c> {
 impl<'c> Side<'c> {
     /// Starts the nodes and the controller.
     pub(crate) async fn start(
-        who: Who,
+        controller: ControllerKind,
         cluster: &'c Cluster,
         plans: Vec<FakeNode>,
         rate: Rate,
@@ -59,7 +59,7 @@ impl<'c> Side<'c> {
         flags.extend(more.iter().map(|&flag| flag.to_owned()));
         let began = (String::new(), fleet.record.mark(), Timestamp::now());
         let mut side = Self {
-            who,
+            controller,
             fleet,
             cluster,
             flags,
@@ -74,9 +74,9 @@ impl<'c> Side<'c> {
 
     /// Starts the controller and waits until it acts.
     pub(crate) async fn launch(&mut self) {
-        self.running = match self.who {
-            Who::Original => Running::Original(original(self.cluster, &self.flags).await),
-            Who::Ours => {
+        self.running = match self.controller {
+            ControllerKind::Upstream => Running::Original(original(self.cluster, &self.flags).await),
+            ControllerKind::Taintward => {
                 let flags: Vec<String> =
                     [format!("--controllers={CONTROLLER}"), "--leader-elect=false".into()]
                         .into_iter()
@@ -154,7 +154,11 @@ impl<'c> Side<'c> {
         let_time_pass(calm, "every node must stay as it is").await;
         wrong.extend(self.unlike());
         let (step, mark, since) = self.began.clone();
-        println!("{:?}: {step}: {:.1} s", self.who, Timestamp::now().duration_since(since).as_secs_f64());
+        println!(
+            "{:?}: {step}: {:.1} s",
+            self.controller,
+            Timestamp::now().duration_since(since).as_secs_f64()
+        );
         let trails = Trails::of(&self.fleet.record, mark, since);
         self.played.push(Played { step, trails, wrong: describe(&wrong) });
         self.began = ("between steps".into(), self.fleet.record.mark(), Timestamp::now());

@@ -2,7 +2,7 @@
 
 use super::fleet::{Fleet, Rate};
 use super::fleet_controller::FleetController;
-use crate::real::harness::Terms;
+use crate::real::harness::AuditExceptions;
 use crate::real::witness::Witness;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ impl Dice {
 pub(crate) async fn no_taint_of_another_client_is_lost_or_resurrected(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let fleet = Fleet::start(cluster, plans(NODES + BY_KUBECTL.len(), 2, 0), RATE).await;
     let ours = FleetController::start(cluster, &fleet).await;
     let nodes: Vec<String> = fleet.heartbeats.all().split_off(BY_KUBECTL.len());
@@ -79,7 +79,7 @@ pub(crate) async fn no_taint_of_another_client_is_lost_or_resurrected(
     fleet.expect_punctual();
     ours.stop();
     fleet.end().await;
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }
 
 /// One user that adds and removes its own taints without losing other users' edits.

@@ -11,14 +11,14 @@ use std::process::{Child, Command, Output, Stdio};
 const NAMESPACE: &str = "taintward-system";
 
 /// Ended when dropped.
-pub(crate) struct Installed(Vec<Ours>);
+pub(crate) struct Installed(Vec<InstalledProcess>);
 
-struct Ours {
+struct InstalledProcess {
     child: Child,
     log: PathBuf,
 }
 
-impl Drop for Ours {
+impl Drop for InstalledProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -39,7 +39,7 @@ impl Installed {
 
     /// Checks that both are still running.
     pub(crate) fn expect_running(&mut self) {
-        for Ours { child, log } in &mut self.0 {
+        for InstalledProcess { child, log } in &mut self.0 {
             let ended = child.try_wait().unwrap();
             assert!(ended.is_none(), "{ended:?}: {}", fs::read_to_string(log).unwrap());
         }
@@ -79,7 +79,7 @@ impl Hands<'_> {
     }
 
     /// Starts what the pods of a Deployment would run, with other addresses.
-    fn start(&self, deployment: &str, port: u16) -> Ours {
+    fn start(&self, deployment: &str, port: u16) -> InstalledProcess {
         let template =
             self.json(&["get", "deployment", deployment, "-n", NAMESPACE])["spec"]["template"].take();
         let container = &template["spec"]["containers"][0];
@@ -98,7 +98,7 @@ impl Hands<'_> {
         }
         let log = self.place.folder.join(format!("{deployment}.log"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
-        Ours { child: command.spawn().unwrap(), log }
+        InstalledProcess { child: command.spawn().unwrap(), log }
     }
 
     /// Replaces the Service, which leads to no pods here, by an address.

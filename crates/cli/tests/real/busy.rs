@@ -1,6 +1,6 @@
 //! Tests preconditions of deletions against continuous writes to the same pods (P45).
 
-use super::harness::{ScenarioHarness, Subject, Terms, let_controllers_observe, seconds};
+use super::harness::{AuditExceptions, ScenarioHarness, TestPod, let_controllers_observe, seconds};
 use super::program::Taintward;
 use super::witness::Witness;
 use serde_json::json;
@@ -9,13 +9,16 @@ use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::{no_execute, pod};
 
 /// P45, S1: pods that change faster than they can be read are evicted anyway, and only these incarnations.
-pub(crate) async fn busy_pods_are_evicted_anyway(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn busy_pods_are_evicted_anyway(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for round in 0..5 {
         if busy_pods_go(&harness, &format!("busy-{round}")).await > 0 {
             assert_eq!(taintward.stop().code(), Some(0));
-            return Terms::default();
+            return AuditExceptions::default();
         }
     }
     panic!("they were not busy enough for a conclusion");
@@ -48,6 +51,6 @@ async fn busy_pods_go(harness: &ScenarioHarness<'_>, node: &str) -> usize {
         () = go => {}
         _ = futures::future::join_all(busy) => unreachable!("they never end"),
     }
-    let writes = |pod: &Subject| harness.witness.writes_on_pod(&pod.name);
+    let writes = |pod: &TestPod| harness.witness.writes_on_pod(&pod.name);
     pods.iter().flat_map(writes).filter(|entry| entry.code == 409).count()
 }

@@ -63,7 +63,7 @@ pub(crate) async fn changed_seconds_change_the_deadline(harness: &ScenarioHarnes
     let_seconds_pass(1.5, "the countdowns are under way").await;
     set_seconds(&harness.admin, &longer.name, 0, 8).await.unwrap();
     set_seconds(&harness.admin, &shorter.name, 0, 5).await.unwrap();
-    let cut = super::harness::Done::during(set_seconds(&harness.admin, &passed.name, 0, 1)).await;
+    let cut = super::harness::ActionTime::during(set_seconds(&harness.admin, &passed.name, 0, 1)).await;
     let path = format!("/api/v1/namespaces/default/pods/{}", for_ever.name);
     let patch = json!([{"op": "remove", "path": "/spec/tolerations/0/tolerationSeconds"}]).to_string();
     harness.admin.patch(&path, PatchType::Json, &patch).await.unwrap();

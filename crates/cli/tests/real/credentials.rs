@@ -1,7 +1,7 @@
 //! Tests credentials that expire, are revoked or come late: evictions continue within seconds of valid ones.
 
 use super::harness::{
-    LATE_MAX, ScenarioHarness, Subject, Terms, let_controllers_observe, let_seconds_pass,
+    AuditExceptions, LATE_MAX, ScenarioHarness, TestPod, let_controllers_observe, let_seconds_pass,
     let_time_pass_until, seconds,
 };
 use super::program::Taintward;
@@ -62,7 +62,7 @@ async fn revoke(harness: &ScenarioHarness<'_>, name: &str) {
 }
 
 /// A pod that is due, on a node of its own, and one that is not for long.
-async fn due(harness: &ScenarioHarness<'_>, name: &str) -> (Subject, Subject) {
+async fn due(harness: &ScenarioHarness<'_>, name: &str) -> (TestPod, TestPod) {
     harness.create_node(name).await;
     let due = harness.create_pod(pod(name, name)).await;
     let long = harness.create_pod(pod(&format!("{name}-long"), name).bearing("k", Some(300))).await;
@@ -72,7 +72,7 @@ async fn due(harness: &ScenarioHarness<'_>, name: &str) -> (Subject, Subject) {
 }
 
 /// Checks that all due pods leave within seconds of this time, and no others.
-async fn goes_on(harness: &ScenarioHarness<'_>, pods: &[(Subject, Subject)], name: &str, back: Timestamp) {
+async fn goes_on(harness: &ScenarioHarness<'_>, pods: &[(TestPod, TestPod)], name: &str, back: Timestamp) {
     for (due, long) in pods {
         harness.goes_within(due, back, back + seconds(BACK)).await;
         harness.stays_until(long, Timestamp::now()).await;
@@ -105,7 +105,7 @@ async fn is_rejected(taintward: &Taintward) {
 pub(crate) async fn an_expired_certificate_that_is_replaced_is_used(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let put = |good_for: u64| {
         let identity = cluster.identity(Account::Taintward, Duration::from_secs(good_for)).unwrap();
@@ -125,14 +125,14 @@ pub(crate) async fn an_expired_certificate_that_is_replaced_is_used(
     put(3600);
     goes_on(&harness, &pods, "certificate-b", back).await;
     assert_eq!(taintward.stop().code(), Some(0));
-    Terms::default()
+    AuditExceptions::default()
 }
 
 /// A token is revoked, and its file replaced before, immediately, or twenty seconds later.
 pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let first = token(&harness, "first").await;
     replace(cluster, "token", &format!("{first}\n"));
@@ -164,7 +164,7 @@ pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
     let log = taintward.program().output();
     assert!([&first, &second, &third].iter().all(|token| !log.contains(*token)), "no token is logged");
     assert_eq!(taintward.stop().code(), Some(0));
-    Terms::default()
+    AuditExceptions::default()
 }
 
 /// A plugin takes 4 s, longer than the timeout of any request. Before its credentials expire there is no interruption;
@@ -172,7 +172,7 @@ pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
 pub(crate) async fn a_plugin_of_four_seconds_is_waited_for(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let script = r#"#!/bin/sh
 cd "$(dirname "$0")"
@@ -232,5 +232,5 @@ date +%s.%N >> answers
     assert!(lines("runs") <= 6, "{} runs", lines("runs"));
     assert!(!taintward.program().output().contains("secret-of-the-plugin"));
     assert_eq!(taintward.stop().code(), Some(0));
-    Terms::default()
+    AuditExceptions::default()
 }

@@ -2,8 +2,8 @@
 
 use super::accounts::leading_to;
 use super::harness::{
-    Done, LATE_MAX, ScenarioHarness, Subject, Terms, let_controllers_observe, let_seconds_pass,
-    let_time_pass_until, seconds,
+    ActionTime, AuditExceptions, LATE_MAX, ScenarioHarness, TestPod, let_controllers_observe,
+    let_seconds_pass, let_time_pass_until, seconds,
 };
 use super::program::{Taintward, free_port};
 use super::proxy::Proxy;
@@ -53,12 +53,12 @@ async fn allow_deletions(harness: &ScenarioHarness<'_>) {
     harness.admin.delete(&format!("{POLICIES}/keep"), &json!({})).await.unwrap();
 }
 
-fn tries(witness: &Witness, pod: &Subject) -> usize {
+fn tries(witness: &Witness, pod: &TestPod) -> usize {
     witness.writes_on_pod(&pod.name).iter().filter(|entry| entry.verb == "delete").count()
 }
 
 /// Whether the pod has the condition.
-async fn is_marked(harness: &ScenarioHarness<'_>, pod: &Subject) -> bool {
+async fn is_marked(harness: &ScenarioHarness<'_>, pod: &TestPod) -> bool {
     let found = harness.find(pod).await.unwrap();
     let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.iter().any(|one| one["type"] == "DisruptionTarget" && one["status"] == "True")
@@ -66,7 +66,10 @@ async fn is_marked(harness: &ScenarioHarness<'_>, pod: &Subject) -> bool {
 
 /// D3, L2, L6, S9 (TE-33 today): a DELETE that admission rejects is retried until it is allowed; fifty hopeless pods
 /// delay no other pod; a pod that may stay after all loses the mark.
-pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn a_denied_deletion_is_never_forgotten(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &ALONE).await;
     deny_deletions(&harness).await;
@@ -96,7 +99,7 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
     assert!(taintward.metric("taintward_retrying_pods") >= 51.0);
     assert!(!taintward.message("this pod is kept").is_empty());
     assert_eq!(witness.deleted(&a_while.uid), None);
-    let lifted = Done::during(async {
+    let lifted = ActionTime::during(async {
         let patch = r#"{"metadata":{"labels":{"keep":null}}}"#;
         harness
             .admin
@@ -124,11 +127,14 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
     for pod in &hopeless {
         assert!(harness.find(pod).await.is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_null()));
     }
-    Terms::default()
+    AuditExceptions::default()
 }
 
 /// D3: a revoked permission is named, and waited for.
-pub(crate) async fn a_restored_permission_is_used(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn a_restored_permission_is_used(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &ALONE).await;
     harness.create_node("right").await;
@@ -144,23 +150,23 @@ pub(crate) async fn a_restored_permission_is_used(cluster: &mut Cluster, witness
     taintward.contains(r#"grant the verb delete on pods in API group \"\""#).await;
     let_seconds_pass(3.0, "the pod must stay while the permission is missing").await;
     assert_eq!(witness.deleted(&pod.uid), None);
-    let granted = Done::during(access::grant(&harness.admin)).await;
+    let granted = ActionTime::during(access::grant(&harness.admin)).await;
     harness.goes_within(&pod, granted.after, granted.before + seconds(10.0)).await;
-    Terms { forbidden: true, ..Terms::default() }
+    AuditExceptions { forbidden: true, ..AuditExceptions::default() }
 }
 
 /// L4, P21, S5: a server that does not respond for a while causes a delay; then all due pods leave, and no others.
-pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
     // Other requests go to the other server, because this one will not respond.
     let other = TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
     let mut taintward = Taintward::acting(cluster, &[]).await;
     fixtures::create_node(&other, "silent", &[]).await.unwrap();
     let uid = pod("silent-due", "silent").bearing("silent", Some(3)).create(&other).await.unwrap();
-    let due = Subject { name: "silent-due".into(), uid };
+    let due = TestPod { name: "silent-due".into(), uid };
     let uid = pod("silent-long", "silent").bearing("silent", Some(120)).create(&other).await.unwrap();
-    let long = Subject { name: "silent-long".into(), uid };
+    let long = TestPod { name: "silent-long".into(), uid };
     let_controllers_observe().await;
-    let done = Done::during(set_taints(&other, "silent", &[no_execute("silent", "v")])).await;
+    let done = ActionTime::during(set_taints(&other, "silent", &[no_execute("silent", "v")])).await;
     let_time_pass_until(done.before + seconds(1.0), "the countdown is under way").await;
     cluster.server(0).pause().unwrap();
     let_time_pass_until(done.before + seconds(9.0), "the outage outlasts the deadline").await;
@@ -177,14 +183,14 @@ pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: 
     harness.stays_until(&long, Timestamp::now() + seconds(1.0)).await;
     // The next scenario must not wait for the lease.
     assert_eq!(taintward.stop().code(), Some(0));
-    Terms::default()
+    AuditExceptions::default()
 }
 
 /// SIGTERM ends it with 0 within 5 s, though requests are in flight and the server does not respond.
 pub(crate) async fn a_silent_server_cannot_hold_up_the_end(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let mut taintward = Taintward::acting(cluster, &[]).await;
     let harness = ScenarioHarness::of(cluster, witness).await;
     harness.create_node("end").await;
@@ -200,7 +206,7 @@ pub(crate) async fn a_silent_server_cannot_hold_up_the_end(
     cluster.server(0).resume().unwrap();
     let harness = ScenarioHarness::of(cluster, witness).await;
     harness.stays_until(&pod, Timestamp::now() + seconds(3.0)).await;
-    Terms::default()
+    AuditExceptions::default()
 }
 
 /// L4, D4, P22, P23: the server dies, and its history continues without us and is compacted. After its return
@@ -208,12 +214,12 @@ pub(crate) async fn a_silent_server_cannot_hold_up_the_end(
 pub(crate) async fn what_happened_while_the_server_was_away_counts(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let other = TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
     let taintward = Taintward::acting(cluster, &ALONE).await;
     let make = async |name: &str, node: &str, bears: i64| {
         let uid = pod(name, node).bearing("away", Some(bears)).create(&other).await.unwrap();
-        Subject { name: name.into(), uid }
+        TestPod { name: name.into(), uid }
     };
     for node in ["away-goes", "away-untainted", "away-tainted"] {
         fixtures::create_node(&other, node, &[]).await.unwrap();
@@ -224,7 +230,7 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
     let tainted = make("away-tainted", "away-tainted", 1).await;
     let_controllers_observe().await;
     let taint = [no_execute("away", "v")];
-    let done = Done::during(set_taints(&other, "away-goes", &taint)).await;
+    let done = ActionTime::during(set_taints(&other, "away-goes", &taint)).await;
     set_taints(&other, "away-untainted", &taint).await.unwrap();
     let_seconds_pass(0.5, "the countdowns are under way").await;
     cluster.server(0).kill().unwrap();
@@ -233,7 +239,7 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
     delete_pod(&other, "away-again").await.unwrap();
     let second = make("away-again", "away-goes", 60).await;
     set_taints(&other, "away-untainted", &[]).await.unwrap();
-    let late = Done::during(set_taints(&other, "away-tainted", &taint)).await;
+    let late = ActionTime::during(set_taints(&other, "away-tainted", &taint)).await;
     cluster.compact().unwrap();
     cluster.restart(0).await.unwrap();
     let back = Timestamp::now();
@@ -254,11 +260,11 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
     assert_eq!(witness.deleted(&first.uid), None);
     assert!(taintward.metric_with("taintward_watch_restarts_total", "expired") >= 1.0, "it received 410");
     // A server that has just started rejects all requests until it has read the roles.
-    Terms { forbidden: true, ..Terms::default() }
+    AuditExceptions { forbidden: true, ..AuditExceptions::default() }
 }
 
 /// L4: behind a load balancer one of two servers may die during a countdown: no deadline moves.
-pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
     let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
     let balancer = Proxy::on(port, first);
     let mut taintward = Taintward::start(cluster, &leading_to(cluster, Account::Taintward, port), &ALONE);
@@ -269,18 +275,18 @@ pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &
     }
     let make = async |name: &str, node: &str, bears: i64| {
         let uid = pod(name, node).bearing("two", Some(bears)).create(&other).await.unwrap();
-        Subject { name: name.into(), uid }
+        TestPod { name: name.into(), uid }
     };
     let (counting, later) = (make("two", "two", 7).await, make("two-later", "two-later", 0).await);
     let_controllers_observe().await;
-    let done = Done::during(set_taints(&other, "two", &[no_execute("two", "v")])).await;
+    let done = ActionTime::during(set_taints(&other, "two", &[no_execute("two", "v")])).await;
     let_seconds_pass(1.0, "the countdown is under way").await;
     cluster.server(0).kill().unwrap();
     balancer.lead_to(second);
     let_time_pass_until(done.before + seconds(4.0), "the other server serves in the middle of the countdown")
         .await;
-    let tainted = Done::during(set_taints(&other, "two-later", &[no_execute("two", "v")])).await;
-    let deleted = async |pod: &Subject| {
+    let tainted = ActionTime::during(set_taints(&other, "two-later", &[no_execute("two", "v")])).await;
+    let deleted = async |pod: &TestPod| {
         let found = async || Ok(witness.deleted(&pod.uid));
         wait::until("the pod to be deleted", Duration::from_secs(20), found).await.unwrap()
     };
@@ -288,5 +294,5 @@ pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &
     let at = deleted(&counting).await;
     assert!(at >= done.after + seconds(7.0) && at <= done.before + seconds(7.0) + LATE_MAX, "{at}, {done:?}");
     cluster.restart(0).await.unwrap();
-    Terms { forbidden: true, ..Terms::default() }
+    AuditExceptions { forbidden: true, ..AuditExceptions::default() }
 }

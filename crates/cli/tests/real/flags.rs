@@ -2,7 +2,7 @@
 
 use super::accounts;
 use super::harness::{
-    Goes, ScenarioHarness, Stays, Terms, let_controllers_observe, let_seconds_pass, seconds,
+    AuditExceptions, Goes, ScenarioHarness, Stays, let_controllers_observe, let_seconds_pass, seconds,
 };
 use super::program::Taintward;
 use super::witness::{Witness, is_ours};
@@ -15,7 +15,7 @@ use taintward_envtest::{Cluster, TestApiError, access, wait};
 const ALONE: &str = "--leader-elect=false";
 
 /// S14: with permission to read only, it predicts and counts, and never writes, not even the lease.
-pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let rules =
         json!([{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]}]);
@@ -49,7 +49,7 @@ pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witn
     let bad: Vec<_> = requested.iter().filter(bad).collect();
     assert!(bad.is_empty(), "{bad:?}");
     assert!(witness.all(is_ours).is_empty());
-    Terms::default()
+    AuditExceptions::default()
 }
 
 fn of_a_job(pod: PodFixture) -> PodFixture {
@@ -84,18 +84,21 @@ async fn marked_with(cluster: &Cluster, witness: &Witness, which: &str) -> [bool
 pub(crate) async fn only_the_selected_pods_get_the_condition(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     assert_eq!(marked_with(cluster, witness, "jobs").await, [false, true]);
     assert_eq!(marked_with(cluster, witness, "never").await, [false, false]);
     assert_eq!(marked_with(cluster, witness, "always").await, [true, true]);
-    Terms { marks: false, ..Terms::default() }
+    AuditExceptions { marks: false, ..AuditExceptions::default() }
 }
 
 /// MATCH-6: with the gate on, numbers are compared, strictly; a value that is not a canonical number matches nothing.
-pub(crate) async fn numbers_are_compared_with_the_gate_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn numbers_are_compared_with_the_gate_on(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> AuditExceptions {
     let test = "processes::numbers_are_compared_with_the_gate_on";
     if cluster.is_before(35, test, "older API servers refuse the operators Lt and Gt") {
-        return Terms::default();
+        return AuditExceptions::default();
     }
     let harness = ScenarioHarness::of(cluster, witness).await;
     let gate = "--feature-gates=TaintTolerationComparisonOperators=true";
@@ -126,7 +129,7 @@ pub(crate) async fn numbers_are_compared_with_the_gate_on(cluster: &mut Cluster,
         harness.meet(done, &fates, 0.0).await;
     }
     drop(taintward);
-    Terms::default()
+    AuditExceptions::default()
 }
 
 async fn times_added(harness: &ScenarioHarness<'_>, node: &str) -> Vec<(String, Option<String>)> {
@@ -144,7 +147,7 @@ fn node_patches(witness: &Witness, node: &str) -> usize {
 pub(crate) async fn stamping_without_permission_warns_once(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &[ALONE, "--stamp-taints"]).await;
     for round in 0..3 {
@@ -164,12 +167,12 @@ pub(crate) async fn stamping_without_permission_warns_once(
     let warnings = taintward.message("cannot stamp taints, because the permission is missing");
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(warnings[0]["level"], "warning");
-    Terms { stamps: true, forbidden: true, ..Terms::default() }
+    AuditExceptions { stamps: true, forbidden: true, ..AuditExceptions::default() }
 }
 
 /// D1, S8: with the permission, a taint that appears gets its time, once; a client that removes the time has the last
 /// word.
-pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     access::grant_stamping(&harness.admin).await.unwrap();
     for node in ["stamp-old", "stamp-live", "stamp-own", "stamp-storm"] {
@@ -212,7 +215,7 @@ pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Wit
     .unwrap();
     storm(&harness).await;
     drop(taintward);
-    Terms { stamps: true, ..Terms::default() }
+    AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }
 
 /// Concurrent writers that each keep adding their own taints without losing each other's.

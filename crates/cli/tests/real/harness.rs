@@ -1,7 +1,7 @@
 //! Sets up nodes, pods and taints, and asserts which pods leave and when.
 
 use super::program::Taintward;
-pub(crate) use super::witness::Terms;
+pub(crate) use super::witness::AuditExceptions;
 use super::witness::Witness;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -71,14 +71,14 @@ pub(crate) struct ScenarioHarness<'s> {
 
 /// A pod of a scenario.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject {
+pub(crate) struct TestPod {
     pub(crate) name: String,
     pub(crate) uid: String,
 }
 
 /// An action, which happened between these two times.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
+pub(crate) struct ActionTime {
     pub(crate) after: Timestamp,
     pub(crate) before: Timestamp,
 }
@@ -112,7 +112,7 @@ pub(crate) async fn let_controllers_observe() {
     let_seconds_pass(1.0, "no controller reports that it has observed an object").await;
 }
 
-impl Done {
+impl ActionTime {
     /// Runs an action, and records when.
     pub(crate) async fn during<E: std::fmt::Debug>(action: impl Future<Output = Result<(), E>>) -> Self {
         let after = Timestamp::now();
@@ -132,40 +132,40 @@ impl<'s> ScenarioHarness<'s> {
     }
 
     /// Creates a pod.
-    pub(crate) async fn create_pod(&self, pod: PodFixture) -> Subject {
+    pub(crate) async fn create_pod(&self, pod: PodFixture) -> TestPod {
         let name = pod.name();
         let uid = pod.create(&self.admin).await.unwrap();
-        Subject { name, uid }
+        TestPod { name, uid }
     }
 
     /// The present pod; `None` if it is gone.
-    pub(crate) async fn find(&self, pod: &Subject) -> Option<Value> {
+    pub(crate) async fn find(&self, pod: &TestPod) -> Option<Value> {
         let found = fixtures::find_pod(&self.admin, &pod.name).await.unwrap();
         found.filter(|found| found["metadata"]["uid"] == pod.uid.as_str())
     }
 
     /// Replaces a node's taints, as `kubectl taint` does.
-    pub(crate) async fn set_taints(&self, node: &str, taints: &[Value]) -> Done {
-        Done::during(fixtures::set_taints(&self.admin, node, taints)).await
+    pub(crate) async fn set_taints(&self, node: &str, taints: &[Value]) -> ActionTime {
+        ActionTime::during(fixtures::set_taints(&self.admin, node, taints)).await
     }
 
     /// Runs kubectl.
-    pub(crate) async fn kubectl(&self, arguments: &[&str]) -> Done {
-        Done::during(async { self.cluster.kubectl(arguments.iter().copied()).map(drop) }).await
+    pub(crate) async fn kubectl(&self, arguments: &[&str]) -> ActionTime {
+        ActionTime::during(async { self.cluster.kubectl(arguments.iter().copied()).map(drop) }).await
     }
 
     /// Binds a pod to a node, as a scheduler does.
-    pub(crate) async fn bind(&self, pod: &Subject, node: &str) -> Done {
+    pub(crate) async fn bind(&self, pod: &TestPod, node: &str) -> ActionTime {
         let path = format!("/api/v1/namespaces/{}/pods/{}/binding", fixtures::NAMESPACE, pod.name);
         let binding = json!({
             "apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod.name},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         });
-        Done::during(async { self.admin.create(&path, &binding).await.map(drop) }).await
+        ActionTime::during(async { self.admin.create(&path, &binding).await.map(drop) }).await
     }
 
     /// Checks that the pod is deleted within this window, and exists until then.
-    pub(crate) async fn goes_within(&self, pod: &Subject, earliest: Timestamp, latest: Timestamp) {
+    pub(crate) async fn goes_within(&self, pod: &TestPod, earliest: Timestamp, latest: Timestamp) {
         let left = (latest + TOO_LATE).duration_since(Timestamp::now());
         let what = format!("{} to be deleted, which was due by {latest}", pod.name);
         let deleted = async || Ok(self.witness.deleted(&pod.uid));
@@ -181,13 +181,13 @@ impl<'s> ScenarioHarness<'s> {
     }
 
     /// Checks that the pod leaves this many seconds after the action.
-    pub(crate) async fn goes(&self, pod: &Subject, done: Done, after: f64) {
+    pub(crate) async fn goes(&self, pod: &TestPod, done: ActionTime, after: f64) {
         let (earliest, latest) = (done.after + seconds(after), done.before + seconds(after) + LATE_MAX);
         self.goes_within(pod, earliest, latest).await;
     }
 
     /// Checks that the pod exists at this time and that no controller has changed it.
-    pub(crate) async fn stays_until(&self, pod: &Subject, moment: Timestamp) {
+    pub(crate) async fn stays_until(&self, pod: &TestPod, moment: Timestamp) {
         let_time_pass_until(moment, "the pod must exist until then").await;
         let found = self.find(pod).await.unwrap_or_else(|| panic!("{} is gone", pod.name));
         assert!(found["metadata"]["deletionTimestamp"].is_null(), "{} is terminating", pod.name);
@@ -199,7 +199,7 @@ impl<'s> ScenarioHarness<'s> {
     }
 
     /// Checks the outcome of each pod; those that stay are watched until well after `watched` seconds.
-    pub(crate) async fn meet(&self, done: Done, fates: &[(Subject, Fate)], watched: f64) {
+    pub(crate) async fn meet(&self, done: ActionTime, fates: &[(TestPod, Fate)], watched: f64) {
         for (pod, fate) in fates {
             if let Goes(after) = fate {
                 self.goes(pod, done, *after).await;

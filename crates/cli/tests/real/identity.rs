@@ -1,7 +1,8 @@
 //! Tests reused names, exempt pods, deleted nodes and late pods (D4, D6, D10).
 
 use super::harness::{
-    BEYOND, Done, Goes, LATE_MAX, ScenarioHarness, Stays, let_controllers_observe, let_seconds_pass, seconds,
+    ActionTime, BEYOND, Goes, LATE_MAX, ScenarioHarness, Stays, let_controllers_observe, let_seconds_pass,
+    seconds,
 };
 use serde_json::json;
 use taintward_envtest::api::PatchType;
@@ -22,7 +23,7 @@ pub(crate) async fn a_successor_gets_its_own_time(harness: &ScenarioHarness<'_>)
         delete_pod(&harness.admin, &pod.name).await.unwrap();
     }
     let mut second = None;
-    let came = Done::during(async {
+    let came = ActionTime::during(async {
         second = Some(harness.create_pod(again()).await);
         Ok::<_, ()>(())
     });
@@ -77,7 +78,8 @@ pub(crate) async fn a_deleted_node_takes_its_countdowns_along(harness: &Scenario
     harness.stays_until(&pod, done.before + seconds(4.0) + BEYOND).await;
     assert!(harness.witness.writes_on_pod("id-gone").is_empty());
     let taints = [no_execute("id", "v")];
-    let anew = Done::during(async { create_node(&harness.admin, "id-gone", &taints).await.map(drop) }).await;
+    let anew =
+        ActionTime::during(async { create_node(&harness.admin, "id-gone", &taints).await.map(drop) }).await;
     harness.goes(&pod, anew, 4.0).await;
 }
 
@@ -90,7 +92,7 @@ pub(crate) async fn a_pod_bound_later_has_its_full_time(harness: &ScenarioHarnes
     let_seconds_pass(3.0, "a pod without a node must not count down").await;
     let came = harness.bind(&bound, "id-later").await;
     let mut created = None;
-    let at_once = Done::during(async {
+    let at_once = ActionTime::during(async {
         created = Some(harness.create_pod(pod("id-later-created", "id-later")).await);
         Ok::<_, ()>(())
     });

@@ -1,6 +1,6 @@
 //! Tests evictions to their end, with KWOK completing graceful deletions.
 
-use super::harness::{ScenarioHarness, Subject, Terms, let_time_pass_until, seconds};
+use super::harness::{AuditExceptions, ScenarioHarness, TestPod, let_time_pass_until, seconds};
 use super::program::Taintward;
 use super::witness::{Witness, is_ours};
 use jiff::Timestamp;
@@ -17,7 +17,10 @@ const GRACE: i64 = 120;
 /// TE-13, TE-17, TE-19, TE-32: on a node with a kubelet all pods run. Evicted pods, immediately and after their
 /// seconds, are ended and removed, each with one DELETE; pods that tolerate the taint, or were saved in time, keep
 /// running. On a node without a kubelet the same eviction leaves the pod terminating.
-pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn evicted_pods_are_ended_and_removed(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> AuditExceptions {
     let kubelets = cluster.kwok(&binaries::KWOK.find().unwrap()).await.unwrap();
     let harness = ScenarioHarness::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
@@ -69,7 +72,7 @@ pub(crate) async fn evicted_pods_are_ended_and_removed(cluster: &mut Cluster, wi
     }
     assert_eq!(taintward.stop().code(), Some(0));
     drop(kubelets);
-    Terms::default()
+    AuditExceptions::default()
 }
 
 fn condition<'o>(object: &'o Value, kind: &str) -> Option<&'o str> {
@@ -77,18 +80,18 @@ fn condition<'o>(object: &'o Value, kind: &str) -> Option<&'o str> {
     conditions.iter().find(|one| one["type"] == kind)?["status"].as_str()
 }
 
-async fn phase(harness: &ScenarioHarness<'_>, pod: &Subject) -> Option<String> {
+async fn phase(harness: &ScenarioHarness<'_>, pod: &TestPod) -> Option<String> {
     Some(harness.find(pod).await?["status"]["phase"].as_str()?.to_owned())
 }
 
 /// Waits until it runs.
-async fn runs(harness: &ScenarioHarness<'_>, pod: &Subject) {
+async fn runs(harness: &ScenarioHarness<'_>, pod: &TestPod) {
     let runs = async || phase(harness, pod).await.as_deref() == Some("Running");
     until_true(&format!("{} to run", pod.name), Duration::from_secs(30), runs).await;
 }
 
 /// Waits until it is removed, which its grace period alone cannot cause.
-async fn gone(harness: &ScenarioHarness<'_>, pod: &Subject) {
+async fn gone(harness: &ScenarioHarness<'_>, pod: &TestPod) {
     let gone = async || harness.find(pod).await.is_none();
     until_true(&format!("{} to be gone", pod.name), Duration::from_secs(10), gone).await;
 }

@@ -1,6 +1,6 @@
 //! Tests which pods leave and which stay: matching, effects, seconds.
 
-use super::harness::{Fate, Goes, ScenarioHarness, Stays, Subject, let_controllers_observe, seconds};
+use super::harness::{Fate, Goes, ScenarioHarness, Stays, TestPod, let_controllers_observe, seconds};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_envtest::Release;
@@ -58,7 +58,7 @@ pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(harness: &
     assert_eq!(checks.len(), 1, "D5: one read for all pods of a node");
 }
 
-async fn one_event(harness: &ScenarioHarness<'_>, pod: &Subject) {
+async fn one_event(harness: &ScenarioHarness<'_>, pod: &TestPod) {
     let reported = async || !harness.witness.events_on(&pod.uid).is_empty();
     until_true("an event", EVENT_MAX, reported).await;
     let events = harness.witness.events_on(&pod.uid);
@@ -172,7 +172,7 @@ pub(crate) async fn odd_names_are_names(harness: &ScenarioHarness<'_>) {
     one_odd_event(harness, &goes).await;
 }
 
-async fn one_odd_event(harness: &ScenarioHarness<'_>, pod: &Subject) {
+async fn one_odd_event(harness: &ScenarioHarness<'_>, pod: &TestPod) {
     let created = async || harness.witness.events_on(&pod.uid).iter().any(|event| event.code == 201);
     until_true(&format!("an event about {}", pod.name), EVENT_MAX, created).await;
 }

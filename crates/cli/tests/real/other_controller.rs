@@ -1,7 +1,9 @@
 //! Tests that kube-controller-manager's taint eviction alongside Taintward's is detected, and nothing else is mistaken
 //! for it (P39).
 
-use super::harness::{Goes, ScenarioHarness, Stays, Terms, let_controllers_observe, let_seconds_pass};
+use super::harness::{
+    AuditExceptions, Goes, ScenarioHarness, Stays, let_controllers_observe, let_seconds_pass,
+};
 use super::program::Taintward;
 use super::witness::Witness;
 use std::time::Duration;
@@ -27,7 +29,7 @@ async fn evict_one(harness: &ScenarioHarness<'_>, name: &str) {
 pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for number in 0..20 {
@@ -46,14 +48,14 @@ pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
     assert!(message.to_string().contains("-taint-eviction-controller"), "without a remedy: {message}");
     assert!(taintward.metric(SEEN) > 0.0);
     drop(original);
-    Terms { marks: false, ..Terms::default() }
+    AuditExceptions { marks: false, ..AuditExceptions::default() }
 }
 
 /// P39: the same for pods that leave at the same moment; pods that should stay do.
 pub(crate) async fn upstreams_controller_alongside_taintward_is_noticed(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     harness.create_node("beside").await;
@@ -75,5 +77,5 @@ pub(crate) async fn upstreams_controller_alongside_taintward_is_noticed(
     assert!(taintward.metric(SEEN) > 0.0);
     harness.meet(done, &[(stays, Stays)], 1.0).await;
     drop(original);
-    Terms { marks: false, ..Terms::default() }
+    AuditExceptions { marks: false, ..AuditExceptions::default() }
 }

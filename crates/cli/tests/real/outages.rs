@@ -3,7 +3,7 @@
 //! - `TAINTWARD_OUTAGES=5,10,30,60` sets the lengths in seconds.
 
 use super::accounts::leading_to;
-use super::harness::{Done, Terms, let_controllers_observe, let_seconds_pass};
+use super::harness::{ActionTime, AuditExceptions, let_controllers_observe, let_seconds_pass};
 use super::program::{Taintward, free_port};
 use super::proxy::Proxy;
 use super::witness::Witness;
@@ -16,7 +16,8 @@ use taintward_envtest::{Account, Cluster, TestApi, wait};
 const BACK_MAX: SignedDuration = SignedDuration::from_secs(5);
 
 /// A server that has just started rejects all requests until it has read the roles.
-const TERMS: Terms = Terms { marks: true, stamps: false, forbidden: true, restored: false };
+const TERMS: AuditExceptions =
+    AuditExceptions { marks: true, stamps: false, forbidden: true, restored: false };
 
 /// Within this `/readyz` reports the interruption: four seconds for a dead connection, ten of grace, and time for a
 /// busy machine.
@@ -46,7 +47,7 @@ impl Side<'_> {
     async fn leaves(&self, number: u64, uid: &str) -> SignedDuration {
         let name = format!("{}-{number}", self.what);
         let taint = [no_execute("outage", "v")];
-        let done = Done::during(set_taints(&self.other, &name, &taint)).await;
+        let done = ActionTime::during(set_taints(&self.other, &name, &taint)).await;
         let found = async || Ok(self.witness.deleted(uid));
         let at = wait::until("the pod to be deleted", Duration::from_secs(90), found).await.unwrap();
         let took = at.duration_since(done.before);
@@ -93,7 +94,7 @@ async fn is_ready_again(taintward: &Taintward) {
 pub(crate) async fn evictions_continue_when_a_server_is_back(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "killed").await;
     for length in lengths(&[10, 11, 12, 30]) {
@@ -113,7 +114,7 @@ pub(crate) async fn evictions_continue_when_a_server_is_back(
 pub(crate) async fn evictions_continue_when_a_server_resumes(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "paused").await;
     for length in lengths(&[20]) {
@@ -130,7 +131,10 @@ pub(crate) async fn evictions_continue_when_a_server_resumes(
 }
 
 /// L4: etcd is paused, and resumes after a while. The API servers' recovery time does not count.
-pub(crate) async fn evictions_continue_when_etcd_resumes(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn evictions_continue_when_etcd_resumes(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> AuditExceptions {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "etcd").await;
     for length in lengths(&[20]) {
@@ -157,7 +161,7 @@ pub(crate) async fn evictions_continue_when_etcd_resumes(cluster: &mut Cluster, 
 pub(crate) async fn evictions_continue_when_etcd_is_killed(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "no-etcd").await;
     for length in lengths(&[10]) {
@@ -172,7 +176,7 @@ pub(crate) async fn evictions_continue_when_etcd_is_killed(
         let uid = side.prepare(length).await;
         let_controllers_observe().await;
         let taint = [no_execute("held", "v")];
-        let tainted = Done::during(set_taints(&side.other, &held, &taint)).await;
+        let tainted = ActionTime::during(set_taints(&side.other, &held, &taint)).await;
         let_seconds_pass(1.0, "the countdown is under way").await;
         cluster.etcd().kill().unwrap();
         let began = Instant::now();
@@ -205,7 +209,7 @@ pub(crate) async fn evictions_continue_when_etcd_is_killed(
 pub(crate) async fn evictions_continue_when_the_network_heals(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let (port, server) = (free_port(), cluster.port(0));
     let proxy = Proxy::on(port, server);
     let mut taintward =
@@ -239,7 +243,7 @@ pub(crate) async fn evictions_continue_when_the_network_heals(
 pub(crate) async fn evictions_continue_by_the_other_server(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
     let balancer = Proxy::on(port, first);
     let mut taintward =

@@ -1,6 +1,6 @@
 //! Tests DELETEs that an API server has carried out only in part when etcd is killed (P31).
 
-use super::harness::{ScenarioHarness, Terms, let_controllers_observe, let_seconds_pass};
+use super::harness::{AuditExceptions, ScenarioHarness, let_controllers_observe, let_seconds_pass};
 use super::program::Taintward;
 use super::witness::Witness;
 use serde_json::Value;
@@ -29,7 +29,7 @@ async fn pods_of(harness: &ScenarioHarness<'_>, node: &str) -> (Vec<String>, Vec
 pub(crate) async fn a_deletion_cut_in_two_is_brought_to_its_end(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for number in 0..TRIES {
         let node = format!("halves-{number}");
@@ -60,7 +60,7 @@ pub(crate) async fn a_deletion_cut_in_two_is_brought_to_its_end(
         };
         wait::until("the last pod to be gone", Duration::from_secs(60), none).await.unwrap();
         if halves > 0 {
-            return Terms { forbidden: true, ..Terms::default() };
+            return AuditExceptions { forbidden: true, ..AuditExceptions::default() };
         }
     }
     panic!("no DELETE was cut in two in {TRIES} tries");

@@ -1,6 +1,6 @@
 //! Tests that evictions continue while everything is listed again by pages (L4, L1).
 
-use super::harness::{ScenarioHarness, Terms, seconds};
+use super::harness::{AuditExceptions, ScenarioHarness, seconds};
 use super::program::Taintward;
 use super::witness::Witness;
 use jiff::Timestamp;
@@ -15,7 +15,7 @@ const LONG_ENOUGH: Duration = Duration::from_secs(34);
 pub(crate) async fn evictions_continue_while_everything_is_listed_again(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     harness.create_node("again-still").await;
     harness.create_node("again-counts").await;
@@ -45,5 +45,5 @@ pub(crate) async fn evictions_continue_while_everything_is_listed_again(
     assert_eq!(taintward.stop().code(), Some(0));
     let pages = witness.ours(|entry| entry.verb == "list" && entry.resource == "pods");
     assert!(pages.len() >= 4, "two pages each of two lists: {}", pages.len());
-    Terms::default()
+    AuditExceptions::default()
 }

@@ -1,7 +1,8 @@
 //! Tests that countdowns survive `kill -9`, SIGTERM and a change of leader (D1, L3, L8, S4).
 
 use super::harness::{
-    Done, LATE_MAX, ScenarioHarness, Subject, Terms, let_controllers_observe, let_time_pass_until, seconds,
+    ActionTime, AuditExceptions, LATE_MAX, ScenarioHarness, TestPod, let_controllers_observe,
+    let_time_pass_until, seconds,
 };
 use super::program::{STARTUP_TIMEOUT, Taintward};
 use super::witness::Witness;
@@ -20,17 +21,22 @@ const ALONE: [&str; 1] = ["--leader-elect=false"];
 
 /// Pods that count down while the process dies, twice.
 struct Counting {
-    stamped: (Subject, Done),
-    by_kubectl: (Subject, Done),
-    created_later: (Subject, Done),
-    bound_later: (Subject, Done),
-    overdue: Subject,
-    reprieved: Subject,
+    stamped: (TestPod, ActionTime),
+    by_kubectl: (TestPod, ActionTime),
+    created_later: (TestPod, ActionTime),
+    bound_later: (TestPod, ActionTime),
+    overdue: TestPod,
+    reprieved: TestPod,
 }
 
-async fn creating(harness: &ScenarioHarness<'_>, name: &str, node: &str, bears: i64) -> (Subject, Done) {
+async fn creating(
+    harness: &ScenarioHarness<'_>,
+    name: &str,
+    node: &str,
+    bears: i64,
+) -> (TestPod, ActionTime) {
     let mut created = None;
-    let done = Done::during(async {
+    let done = ActionTime::during(async {
         created = Some(harness.create_pod(pod(name, node).bearing("re", Some(bears))).await);
         Ok::<_, ()>(())
     });
@@ -73,7 +79,7 @@ async fn count_down(harness: &ScenarioHarness<'_>) -> Counting {
 pub(crate) async fn kill_9_in_mid_countdown_moves_no_deadline(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &ALONE).await;
     let counting = count_down(&harness).await;
@@ -105,7 +111,7 @@ pub(crate) async fn kill_9_in_mid_countdown_moves_no_deadline(
     }
     harness.stays_until(&counting.reprieved, back + seconds(10.0)).await;
     drop(again);
-    Terms::default()
+    AuditExceptions::default()
 }
 
 /// Short timings, for a quick takeover.
@@ -129,7 +135,7 @@ fn learning(witness: &Witness, since: Timestamp) -> usize {
 
 /// D1, L8, S5, P34: a follower takes over a killed leader's countdowns without a list, moves no deadline, and evicts
 /// pods that became due meanwhile immediately. It does not mistake the leader's marks for another controller's (P39).
-pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let began = Timestamp::now();
     let mut leader = Taintward::acting(cluster, &QUICK).await;
@@ -157,13 +163,13 @@ pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &
     harness.goes(&late, done, 14.0).await;
     assert_eq!(learning(witness, killed), 0, "a takeover needs no list");
     assert_eq!(follower.metric("taintward_other_controller_seen_total"), 0.0);
-    Terms::default()
+    AuditExceptions::default()
 }
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/taintward";
 
 /// L8: SIGTERM ends the leader within 5 s with 0; the lease is released, and the next leader follows immediately.
-pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     // The lease of a killed leader, if there is one, must expire first.
     let mut leader = Taintward::acting(cluster, &[]).await;
@@ -203,5 +209,5 @@ pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness)
     harness.stays_until(&after, Timestamp::now() + seconds(2.0)).await;
     let spec = harness.admin.get(LEASE).await.unwrap()["spec"].clone();
     assert_eq!(spec["holderIdentity"], json!(""));
-    Terms::default()
+    AuditExceptions::default()
 }

@@ -1,6 +1,6 @@
 //! Tests an etcd restored from a backup: later writes do not count (S1, S2, S4, L4).
 
-use super::harness::{ScenarioHarness, Terms, let_controllers_observe, let_seconds_pass, seconds};
+use super::harness::{AuditExceptions, ScenarioHarness, let_controllers_observe, let_seconds_pass, seconds};
 use super::program::Taintward;
 use super::witness::Witness;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ const LATER_WRITES: usize = 300;
 pub(crate) async fn only_what_the_restored_store_says_counts(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let _taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     let harness = ScenarioHarness::of(cluster, witness).await;
     for node in ["restored-free", "restored-back", "restored-new"] {
@@ -48,7 +48,7 @@ pub(crate) async fn only_what_the_restored_store_says_counts(
     eprintln!("{:#} after the restored server was ready", Timestamp::now().duration_since(ready));
     harness.stays_until(&spared, undone.before + seconds(27.0)).await;
     assert_eq!(witness.deletions_of(&spared.uid), 0);
-    Terms { restored: true, forbidden: true, ..Terms::default() }
+    AuditExceptions { restored: true, forbidden: true, ..AuditExceptions::default() }
 }
 
 /// Nothing counts down, so that no live read contradicts the watches: only their versions do. With leader election, a
@@ -56,7 +56,7 @@ pub(crate) async fn only_what_the_restored_store_says_counts(
 pub(crate) async fn a_taint_after_a_restore_counts_although_nothing_counted_down(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     for (name, election) in [("alone", "--leader-elect=false"), ("elected", "--leader-elect=true")] {
         let _taintward = Taintward::acting(cluster, &[election]).await;
         let (node, other) = (format!("restored-idle-{name}"), format!("restored-busy-{name}"));
@@ -80,5 +80,5 @@ pub(crate) async fn a_taint_after_a_restore_counts_although_nothing_counted_down
         let done = harness.set_taints(&node, &[no_execute("r", "v")]).await;
         harness.goes_within(&idle, done.after, done.before + seconds(5.0)).await;
     }
-    Terms { restored: true, forbidden: true, ..Terms::default() }
+    AuditExceptions { restored: true, forbidden: true, ..AuditExceptions::default() }
 }

@@ -3,7 +3,7 @@
 //! - Scenarios of a shared group use one Taintward, each on its own nodes; those of a lone group have the cluster to
 //!   themselves.
 
-use super::harness::{ScenarioHarness, SharedCluster, Terms};
+use super::harness::{AuditExceptions, ScenarioHarness, SharedCluster};
 use super::witness::Witness;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ pub(crate) type Concurrent = for<'s> fn(&'s ScenarioHarness<'s>) -> futures::fut
 
 /// A scenario with a cluster of its own.
 pub(crate) type Sequential =
-    for<'s> fn(&'s mut Cluster, &'s Witness) -> futures::future::LocalBoxFuture<'s, Terms>;
+    for<'s> fn(&'s mut Cluster, &'s Witness) -> futures::future::LocalBoxFuture<'s, AuditExceptions>;
 
 /// Scenarios that share a cluster.
 pub(crate) struct Group {
@@ -199,7 +199,7 @@ fn run_concurrently(
         }
     });
     if !piece(&format!("{}::monitors", group.name), ended, || {
-        shared.witness.check(&Terms::default());
+        shared.witness.check(&AuditExceptions::default());
         runtime().block_on(shared.check());
     }) || ended.lock().unwrap().iter().any(|one| !one.passed)
     {

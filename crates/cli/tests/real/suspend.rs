@@ -1,8 +1,8 @@
 //! Tests a process that is paused with SIGSTOP and resumed (D4, D5, S1, S2, S5).
 
 use super::harness::{
-    BEYOND, LATE_MAX, ScenarioHarness, Terms, let_controllers_observe, let_seconds_pass, let_time_pass_until,
-    seconds,
+    AuditExceptions, BEYOND, LATE_MAX, ScenarioHarness, let_controllers_observe, let_seconds_pass,
+    let_time_pass_until, seconds,
 };
 use super::program::Taintward;
 use super::witness::Witness;
@@ -15,7 +15,7 @@ use taintward_envtest::{Account, Cluster};
 pub(crate) async fn a_resumed_process_reads_before_it_acts(
     cluster: &mut Cluster,
     witness: &Witness,
-) -> Terms {
+) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
     let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
     for node in ["sleep", "sleep-saved"] {
@@ -42,11 +42,14 @@ pub(crate) async fn a_resumed_process_reads_before_it_acts(
         assert!(witness.writes_on_pod(&pod.name).is_empty(), "{}", pod.name);
     }
     assert_eq!(taintward.stop().code(), Some(0));
-    Terms::default()
+    AuditExceptions::default()
 }
 
 /// S5, S10, L8: a leader that sleeps through its lease is replaced, and does not act when it wakes up.
-pub(crate) async fn a_leader_that_overslept_follows(cluster: &mut Cluster, witness: &Witness) -> Terms {
+pub(crate) async fn a_leader_that_overslept_follows(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> AuditExceptions {
     let quick = [
         "--leader-elect-lease-duration=5s",
         "--leader-elect-renew-deadline=4s",
@@ -79,5 +82,5 @@ pub(crate) async fn a_leader_that_overslept_follows(cluster: &mut Cluster, witne
     assert!(Timestamp::now() < done.after + seconds(12.0), "this machine is too slow for this scenario");
     harness.goes(&later, done, 12.0).await;
     assert_eq!((first.stop().code(), second.stop().code()), (Some(0), Some(0)));
-    Terms::default()
+    AuditExceptions::default()
 }

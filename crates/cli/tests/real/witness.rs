@@ -12,7 +12,7 @@ const CONFIRM_AGE_MAX: SignedDuration = SignedDuration::from_secs(5);
 
 /// What a run was allowed to do beyond the usual.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct AuditExceptions {
     /// Every deleted pod was marked before (TE-30).
     pub(crate) marks: bool,
     /// Nodes may be written: `--stamp-taints` with the permission.
@@ -23,7 +23,7 @@ pub(crate) struct Terms {
     pub(crate) restored: bool,
 }
 
-impl Default for Terms {
+impl Default for AuditExceptions {
     fn default() -> Self {
         Self { marks: true, stamps: false, forbidden: false, restored: false }
     }
@@ -121,7 +121,7 @@ impl Witness {
 
     /// Checks the properties of `reliability.md` that a server's log can show, over everything recorded since the
     /// start.
-    pub(crate) fn check(&self, terms: &Terms) {
+    pub(crate) fn check(&self, terms: &AuditExceptions) {
         let now = self.now();
         let nodes = nodes_of_pods(&now.entries);
         let versions = first_versions(&now.entries);
@@ -210,7 +210,7 @@ impl Seen {
         assert!(entry.request["gracePeriodSeconds"].is_null(), "S10: {entry:?}");
     }
 
-    fn check_deletion(&self, entry: &AuditEntry, terms: &Terms, nodes: &HashMap<String, String>) {
+    fn check_deletion(&self, entry: &AuditEntry, terms: &AuditExceptions, nodes: &HashMap<String, String>) {
         let uid = uid_demanded(entry).unwrap_or_default();
         assert!(terms.restored || !self.deleted.contains_key(uid), "S10: deleted twice: {entry:?}");
         if let Some(node) = nodes.get(uid) {

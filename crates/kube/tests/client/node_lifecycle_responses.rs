@@ -10,6 +10,7 @@ use taintward_core::node_lifecycle::{ConditionExpiry, ConditionKind, ManagedTain
 use taintward_core::time::{Span, Wall};
 use taintward_kube::api::{ApiClient, RateLimiter, RequestError};
 use taintward_kube::clock::Clock;
+use testkit::{ObjectExt as _, node};
 use tokio::time::Instant;
 
 const UID: &str = "0d4a1c5e-7b1f-4f0e-9c3d-1234567890ab";
@@ -69,10 +70,8 @@ fn add() -> ManagedTaints {
 
 /// A node, a lease and a pod in one.
 fn object(uid: &str, version: &str) -> Value {
-    json!({
-        "kind": "Node", "metadata": { "name": "n1", "uid": uid, "resourceVersion": version }, "spec": {},
-        "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
-    })
+    let ready = json!([{ "type": "Ready", "status": "True" }]);
+    node("n1").uid(uid).version(version).with("status.conditions", ready)
 }
 
 fn is_read(seen: &Seen) -> bool {
@@ -310,9 +309,7 @@ async fn a_forbidden_request_names_the_remedy() {
 /// none for the write.
 #[tokio::test(start_paused = true)]
 async fn s5_requests_that_belong_together_share_one_timeout() {
-    let slow = json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1", "uid": UID, "resourceVersion": "7" },
-    });
+    let slow = node("n1").uid(UID).version("7");
     let (client, log) = server(move |_| Reply::Late(Duration::from_secs(2), slow.clone()));
     let (act, began) = (ApiClient::new(client, "host-1"), Instant::now());
     let rejection = act.write_taints(&node_ref(), None, add(), ManagedTaints::NONE, NOW).await.unwrap_err();

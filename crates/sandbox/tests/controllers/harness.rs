@@ -48,7 +48,7 @@ pub(crate) struct Commit {
 
 /// A pod of a scenario.
 #[derive(Clone, Debug)]
-pub(crate) struct Subject {
+pub(crate) struct TestPod {
     pub(crate) name: String,
     pub(crate) uid: String,
 }
@@ -239,7 +239,7 @@ impl SandboxHarness {
     }
 
     /// Creates a pod.
-    pub(crate) fn create_pod(&self, name: &str, node: &str, tolerations: &[Value]) -> Subject {
+    pub(crate) fn create_pod(&self, name: &str, node: &str, tolerations: &[Value]) -> TestPod {
         self.create_pod_with(name, node, tolerations, |_| {})
     }
 
@@ -250,7 +250,7 @@ impl SandboxHarness {
         node: &str,
         tolerations: &[Value],
         with: impl FnOnce(&mut Value),
-    ) -> Subject {
+    ) -> TestPod {
         let pod = pod(name).on(node).tolerates(tolerations.iter().cloned());
         let mut pod = pod.with("spec.terminationGracePeriodSeconds", 1);
         with(&mut pod);
@@ -258,16 +258,16 @@ impl SandboxHarness {
             .server()
             .create(&ResourcePath::object(pods(), "default", ""), pod, &WriteOptions::by(HAND))
             .unwrap();
-        Subject { name: name.to_owned(), uid: made.object.uid.to_string() }
+        TestPod { name: name.to_owned(), uid: made.object.uid.to_string() }
     }
 
     /// Changes a pod.
-    pub(crate) fn change_pod(&self, pod: &Subject, change: impl FnOnce(&mut Value)) {
+    pub(crate) fn change_pod(&self, pod: &TestPod, change: impl FnOnce(&mut Value)) {
         self.server().change(&ResourcePath::object(pods(), "default", &pod.name), HAND, change).unwrap();
     }
 
     /// Deletes the pod immediately, by hand.
-    pub(crate) fn delete_pod(&self, pod: &Subject) {
+    pub(crate) fn delete_pod(&self, pod: &TestPod) {
         let how = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
         self.server()
             .delete(&ResourcePath::object(pods(), "default", &pod.name), &how, &WriteOptions::by(HAND))
@@ -292,7 +292,7 @@ impl SandboxHarness {
     }
 
     /// When its deletion was accepted.
-    pub(crate) fn deleted(&self, pod: &Subject) -> Option<Timestamp> {
+    pub(crate) fn deleted(&self, pod: &TestPod) -> Option<Timestamp> {
         let log = self.log.lock().unwrap();
         let mut all = log.iter().filter(|one| one.object["metadata"]["uid"] == pod.uid.as_str());
         all.find(|one| one.gone || !one.object["metadata"]["deletionTimestamp"].is_null()).map(|one| one.at)
@@ -300,7 +300,7 @@ impl SandboxHarness {
 
     /// Asserts that it was deleted at this time or up to `late` later.
     #[track_caller]
-    pub(crate) fn went(&self, pod: &Subject, due: Timestamp, late: f64) {
+    pub(crate) fn went(&self, pod: &TestPod, due: Timestamp, late: f64) {
         let Some(at) = self.deleted(pod) else {
             panic!("{} is there at {}, and was due at {due}", pod.name, self.now())
         };
@@ -311,7 +311,7 @@ impl SandboxHarness {
 
     /// Asserts that it exists and that no controller has changed it.
     #[track_caller]
-    pub(crate) fn stays(&self, pod: &Subject) {
+    pub(crate) fn stays(&self, pod: &TestPod) {
         assert_eq!(self.deleted(pod), None, "{} is gone", pod.name);
         assert!(self.server().get(pods(), "default", &pod.name).is_some(), "{} is not there", pod.name);
         let log = self.log.lock().unwrap();

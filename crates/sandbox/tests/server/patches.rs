@@ -2,7 +2,7 @@
 
 mod cases;
 
-use cases::{CASES, Case, How, OBJECTS};
+use cases::{CASES, Case, OBJECTS, PatchKind};
 use fakekube::patch::{self, FieldWriter};
 use fakekube::schema::{Schema, TypeId};
 use serde_json::{Map, Value, json};
@@ -105,11 +105,11 @@ async fn run(api: &TestApi, case: &Case) -> Vec<String> {
         next_second(before).await;
     }
     let (how, query) = match case.how {
-        How::Json => (PatchType::Json, ""),
-        How::Merge => (PatchType::Merge, ""),
-        How::Strategic => (PatchType::Strategic, ""),
-        How::Apply => (PatchType::Apply, ""),
-        How::Force => (PatchType::Apply, "&force=true"),
+        PatchKind::Json => (PatchType::Json, ""),
+        PatchKind::Merge => (PatchType::Merge, ""),
+        PatchKind::Strategic => (PatchType::Strategic, ""),
+        PatchKind::Apply => (PatchType::Apply, ""),
+        PatchKind::Force => (PatchType::Apply, "&force=true"),
     };
     let path = format!("{}?fieldManager={}{query}", case.path, case.manager);
     let theirs = api.patch(&path, how, case.body).await;
@@ -118,13 +118,15 @@ async fn run(api: &TestApi, case: &Case) -> Vec<String> {
     let (of, version) = (type_of(like), text(like, "/apiVersion").to_owned());
     let writer = FieldWriter { manager: case.manager, subresource, version: &version, now: NOW };
     let ours = match case.how {
-        How::Json => patch::json_patch(before.as_ref().unwrap(), &body).map_err(|error| error.status()),
-        How::Merge => patch::merge_patch(before.as_ref().unwrap(), &body).map_err(|error| error.status()),
-        How::Strategic => {
+        PatchKind::Json => patch::json_patch(before.as_ref().unwrap(), &body).map_err(|error| error.status()),
+        PatchKind::Merge => {
+            patch::merge_patch(before.as_ref().unwrap(), &body).map_err(|error| error.status())
+        }
+        PatchKind::Strategic => {
             patch::strategic(before.as_ref().unwrap(), &body, of).map_err(|error| error.status())
         }
-        How::Apply | How::Force => {
-            let force = matches!(case.how, How::Force);
+        PatchKind::Apply | PatchKind::Force => {
+            let force = matches!(case.how, PatchKind::Force);
             patch::apply(before.as_ref(), &body, of, &writer, force).map_err(|error| error.status())
         }
     };
@@ -146,7 +148,7 @@ async fn run(api: &TestApi, case: &Case) -> Vec<String> {
     let before = before.unwrap_or(blank);
     compare(&before, &unmanaged(&theirs), &unmanaged(&ours), "", &mut faults);
     let managed = match case.how {
-        How::Apply | How::Force => ours["metadata"]["managedFields"].clone(),
+        PatchKind::Apply | PatchKind::Force => ours["metadata"]["managedFields"].clone(),
         _ => {
             let mut after = theirs.clone();
             after["metadata"]["managedFields"] = ours["metadata"]["managedFields"].clone();

@@ -5,6 +5,7 @@ use super::mutation::Mutation;
 use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use serde_json::{Value, json};
 use taintward_sandbox::world;
+use testkit::{ObjectExt as _, pod};
 
 /// The script's own field manager.
 pub(crate) const SCRIPT: &str = "script";
@@ -48,13 +49,8 @@ impl SimulationHarness {
 
     fn new_pod_of(&mut self, name: &str, node: &str) {
         let tolerations = self.tolerations();
-        let pod = json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {
-                "nodeName": node, "tolerations": tolerations, "terminationGracePeriodSeconds": self.below(3),
-                "containers": [{"name": "c", "image": "i"}],
-            },
-        });
+        let pod = pod(name).on(node).with("spec.tolerations", tolerations.clone());
+        let pod = pod.with("spec.terminationGracePeriodSeconds", self.below(3));
         if self
             .world
             .server()

@@ -9,7 +9,7 @@ use testkit::{ObjectExt as _, pod};
 const POOL: &str = "taintward-dedicated-pools";
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum By {
+pub(crate) enum Requester {
     Admin,
     Bob,
     Ann,
@@ -24,7 +24,7 @@ pub(crate) enum Request {
 
 pub(crate) struct Attempt {
     pub(crate) what: &'static str,
-    pub(crate) by: By,
+    pub(crate) by: Requester,
     pub(crate) path: String,
     pub(crate) request: Request,
     /// The policy that must stop it; empty if it is legitimate.
@@ -70,10 +70,10 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
         request: Request::Create(pod),
         stopped_by,
     };
-    let new = |what, stopped_by, pod| by(By::Bob, what, stopped_by, pod);
+    let new = |what, stopped_by, pod| by(Requester::Bob, what, stopped_by, pod);
     let change = |what, name, kind, body| Attempt {
         what,
-        by: By::Bob,
+        by: Requester::Bob,
         path: format!("{EVIL}/{}", named(name, mode)),
         request: Request::Change(kind, body),
         stopped_by: POOL,
@@ -89,9 +89,9 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
         change("a toleration for pool teams by PATCH", "bare", PatchType::Json, add("example.com/teams")),
         change("a toleration for pool people by PATCH", "bare", PatchType::Json, add("example.com/people")),
         new("a system-critical priority class", POOL, gpu_pod("critical", mode, critical)),
-        by(By::Daemons, "a DaemonSet", POOL, daemon("d-gpu", mode, "gpu")),
-        by(By::Daemons, "a DaemonSet, for an unknown node", POOL, daemon("d-ghost", mode, "ghost")),
-        by(By::Replicas, "a Deployment", POOL, gpu_pod("deployed", mode, only("example.com/teams"))),
+        by(Requester::Daemons, "a DaemonSet", POOL, daemon("d-gpu", mode, "gpu")),
+        by(Requester::Daemons, "a DaemonSet, for an unknown node", POOL, daemon("d-ghost", mode, "ghost")),
+        by(Requester::Replicas, "a Deployment", POOL, gpu_pod("deployed", mode, only("example.com/teams"))),
         new("an owner that is not a DaemonSet", POOL, daemon("forged", mode, "open")),
         new("a toleration for pool people", POOL, gpu_pod("person", mode, only("example.com/people"))),
         new("spec.nodeName", POOL, gpu_pod("named", mode, open)),
@@ -117,52 +117,57 @@ pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
         "value": {"key": "example.com/people", "operator": "Exists"}}]);
     let path = |name| format!("{EVIL}/{}", named(name, mode));
     vec![
-        new(By::Bob, "an ordinary pod", EVIL, gpu_pod("ordinary", mode, json!({}))),
-        new(By::Bob, "ordinary tolerations", EVIL, gpu_pod("patient", mode, json!({"tolerations": patient}))),
-        new(By::Admin, "the team's own", TEAM, gpu_pod("train", mode, only("example.com/teams"))),
+        new(Requester::Bob, "an ordinary pod", EVIL, gpu_pod("ordinary", mode, json!({}))),
         new(
-            By::Replicas,
+            Requester::Bob,
+            "ordinary tolerations",
+            EVIL,
+            gpu_pod("patient", mode, json!({"tolerations": patient})),
+        ),
+        new(Requester::Admin, "the team's own", TEAM, gpu_pod("train", mode, only("example.com/teams"))),
+        new(
+            Requester::Replicas,
             "the team's Deployment",
             TEAM,
             gpu_pod("deployed", mode, only("example.com/teams")),
         ),
         new(
-            By::Admin,
+            Requester::Admin,
             "the team's own, by nodeName",
             TEAM,
             gpu_pod("named", mode, json!({"nodeName": "gpu"})),
         ),
-        new(By::Ann, "a user's own", EVIL, gpu_pod("anns", mode, only("example.com/people"))),
+        new(Requester::Ann, "a user's own", EVIL, gpu_pod("anns", mode, only("example.com/people"))),
         change(
-            By::Ann,
+            Requester::Ann,
             "a user's own, later",
             format!("{}?dryRun=All", path("bare")),
             PatchType::Json,
             people,
         ),
         new(
-            By::Admin,
+            Requester::Admin,
             "the system's",
             "/api/v1/namespaces/kube-system/pods",
             gpu_pod("agent", mode, everything()),
         ),
-        new(By::Daemons, "a DaemonSet elsewhere", EVIL, daemon("d-open", mode, "open")),
+        new(Requester::Daemons, "a DaemonSet elsewhere", EVIL, daemon("d-open", mode, "open")),
         new(
-            By::Bob,
+            Requester::Bob,
             "an open node",
             EVIL,
             gpu_pod("open", mode, json!({"nodeName": "open", "nodeSelector": null})),
         ),
         // Existing objects can be changed and deleted.
         change(
-            By::Bob,
+            Requester::Bob,
             "a label",
             path("bare"),
             PatchType::Merge,
             json!({"metadata": {"labels": {"a": "b"}}}),
         ),
         change(
-            By::Bob,
+            Requester::Bob,
             "a finalizer that goes",
             path("gated"),
             PatchType::Merge,

@@ -1,7 +1,7 @@
 //! Sets up two teams with namespaces, nodes, users and older pods, and sends requests.
 
-use super::attempts::{Attempt, By, Request, everything, gpu_pod};
-use super::table::By as Stopped;
+use super::attempts::{Attempt, Request, Requester, everything, gpu_pod};
+use super::table::Defence;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -142,11 +142,11 @@ impl AttackHarness {
 
     /// Sends all attacks concurrently. Returns what stopped each one; fails if one was not stopped, or was stopped by
     /// something else.
-    pub(crate) async fn tried(&self, attacks: Vec<Attempt>) -> Vec<(&'static str, Stopped)> {
+    pub(crate) async fn tried(&self, attacks: Vec<Attempt>) -> Vec<(&'static str, Defence)> {
         let one = async |attack: Attempt| {
             let error = self.request(&attack).await.map(drop).expect_err(attack.what).to_string();
-            let by = Stopped::reported(&error).unwrap_or_else(|| panic!("{}: {error}", attack.what));
-            assert_eq!(by, Stopped::Policy(attack.stopped_by.into()), "{}: {error}", attack.what);
+            let by = Defence::reported(&error).unwrap_or_else(|| panic!("{}: {error}", attack.what));
+            assert_eq!(by, Defence::Policy(attack.stopped_by.into()), "{}: {error}", attack.what);
             (attack.what, by)
         };
         join_all(attacks.into_iter().map(one)).await
@@ -163,11 +163,11 @@ impl AttackHarness {
 
     async fn request(&self, attempt: &Attempt) -> Result<Value, TestApiError> {
         let who = match attempt.by {
-            By::Admin => &self.admin,
-            By::Bob => &self.bob,
-            By::Ann => &self.ann,
-            By::Daemons => &self.daemons,
-            By::Replicas => &self.replicas,
+            Requester::Admin => &self.admin,
+            Requester::Bob => &self.bob,
+            Requester::Ann => &self.ann,
+            Requester::Daemons => &self.daemons,
+            Requester::Replicas => &self.replicas,
         };
         match &attempt.request {
             Request::Create(pod) => who.create(&attempt.path, pod).await,

@@ -5,12 +5,12 @@ use std::fmt;
 
 /// The defence that stopped an attack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum By {
+pub(crate) enum Defence {
     Policy(String),
     Webhook(String),
 }
 
-impl By {
+impl Defence {
     /// The defence that the API server's message names.
     pub(crate) fn reported(error: &str) -> Option<Self> {
         let named = |before: &str, after: char| {
@@ -22,7 +22,7 @@ impl By {
     }
 }
 
-impl fmt::Display for By {
+impl fmt::Display for Defence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Policy(name) => write!(f, "policy {name}"),
@@ -35,12 +35,12 @@ impl fmt::Display for By {
 #[derive(Default)]
 pub(crate) struct Table {
     attacks: Vec<&'static str>,
-    by: BTreeMap<&'static str, Vec<By>>,
+    by: BTreeMap<&'static str, Vec<Defence>>,
 }
 
 impl Table {
     /// Records the result of an attack in the next mode.
-    pub(crate) fn stopped(&mut self, what: &'static str, by: By) {
+    pub(crate) fn stopped(&mut self, what: &'static str, by: Defence) {
         if !self.by.contains_key(what) {
             self.attacks.push(what);
         }

@@ -14,24 +14,26 @@ use taintward_core::admission::pool::MADE_FOR;
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// A user and its groups.
-pub(crate) type By = (&'static str, &'static [&'static str]);
+pub(crate) type Requester = (&'static str, &'static [&'static str]);
 
-const ANN: By = ("ann", &["devs"]);
-const BOB: By = ("bob", &["ops"]);
-const EVE: By = ("eve", &[]);
-const KUBELET: By = ("system:node:open-1", &["system:nodes"]);
-const REPLICAS: By = ("system:serviceaccount:kube-system:replicaset-controller", &["system:serviceaccounts"]);
-const DAEMONS: By = ("system:serviceaccount:kube-system:daemon-set-controller", &["system:serviceaccounts"]);
-const CONTROLLER: By = ("system:kube-controller-manager", &[]);
-const OTHER: By = ("system:serviceaccount:queue:controller", &["system:serviceaccounts"]);
+const ANN: Requester = ("ann", &["devs"]);
+const BOB: Requester = ("bob", &["ops"]);
+const EVE: Requester = ("eve", &[]);
+const KUBELET: Requester = ("system:node:open-1", &["system:nodes"]);
+const REPLICAS: Requester =
+    ("system:serviceaccount:kube-system:replicaset-controller", &["system:serviceaccounts"]);
+const DAEMONS: Requester =
+    ("system:serviceaccount:kube-system:daemon-set-controller", &["system:serviceaccounts"]);
+const CONTROLLER: Requester = ("system:kube-controller-manager", &[]);
+const OTHER: Requester = ("system:serviceaccount:queue:controller", &["system:serviceaccounts"]);
 
 /// The users of all requests.
-pub(crate) const ALL_BY: [By; 8] = [ANN, BOB, EVE, KUBELET, REPLICAS, DAEMONS, CONTROLLER, OTHER];
+pub(crate) const ALL_BY: [Requester; 8] = [ANN, BOB, EVE, KUBELET, REPLICAS, DAEMONS, CONTROLLER, OTHER];
 
 /// A pod to create.
 #[derive(Clone, Debug)]
 pub(crate) struct Creation {
-    pub(crate) by: By,
+    pub(crate) by: Requester,
     pub(crate) namespace: &'static str,
     pub(crate) pod: Value,
 }
@@ -59,7 +61,7 @@ pub(crate) enum Step {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
-    pub(crate) by: By,
+    pub(crate) by: Requester,
     pub(crate) old: OldPod,
     pub(crate) step: Step,
 }
@@ -222,7 +224,7 @@ pub(crate) fn creations(count: usize, uids: &[String]) -> Vec<Creation> {
     let pod = (any_pod(), claim).prop_map(|(pod, claim)| claiming(pod, claim));
     let creation = (any_namespace(), pod, select(ALL_BY.to_vec()), 0..3_u8);
     let cases = drawn(creation, count).into_iter().enumerate();
-    let one = |(at, (namespace, mut pod, by, luck)): (usize, (&'static str, Value, By, u8))| {
+    let one = |(at, (namespace, mut pod, by, luck)): (usize, (&'static str, Value, Requester, u8))| {
         pod["metadata"]["name"] = json!(format!("new-{at}"));
         // Requests that are only trusted from a certain user mostly come from that user.
         let metadata = &pod["metadata"];

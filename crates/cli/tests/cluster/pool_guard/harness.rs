@@ -1,6 +1,6 @@
 //! Runs a real API server with the installed policies and sends requests as dry runs.
 
-use super::cases::{ALL_BY, By, Change, Creation, OldPod, Step};
+use super::cases::{ALL_BY, Change, Creation, OldPod, Requester, Step};
 use super::pools::{KNOWN, NAMESPACES, PoolPhase, TestPool, test_pools};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
@@ -340,6 +340,6 @@ fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<DedicatedPool> {
 }
 
 /// The admin, impersonating a user.
-async fn user(cluster: &Cluster, (name, groups): By) -> TestApi {
+async fn user(cluster: &Cluster, (name, groups): Requester) -> TestApi {
     TestApi::from_kubeconfig(&cluster.kubeconfig_as(name, groups).unwrap()).await.unwrap()
 }

@@ -7,6 +7,7 @@ use super::pool_users::{Requested, may_use};
 use super::rules::list;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use testkit::{ObjectExt as _, pod};
 
 const GATES: &str = r#"[{"name": "example.com/wait"}]"#;
 
@@ -124,12 +125,10 @@ impl<'p> Generator<'p> {
         };
         self.made += 1;
         // Without kubelets an evicted pod exists until the end of its grace period, so that it can be observed.
-        let mut pod = json!({
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": format!("pod-{}", self.made), "labels": {"app": self.choices.pick(&["a", "b"])}},
-            "spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 30,
-                "tolerations": self.tolerations(pool)},
-        });
+        let mut pod = pod(&format!("pod-{}", self.made))
+            .with("metadata.labels.app", self.choices.pick(&["a", "b"]))
+            .with("spec.terminationGracePeriodSeconds", 30)
+            .with("spec.tolerations", self.tolerations(pool));
         if !account.is_empty() {
             pod["spec"]["serviceAccountName"] = json!(account);
         }

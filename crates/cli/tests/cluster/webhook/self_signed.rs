@@ -35,7 +35,7 @@ pub(crate) async fn two_replicas(harness: &WebhookHarness) {
     other = other.ready().await;
     requests(&harness.api, &one, "own-a").await;
     requests(&harness.api, &other, "own-b").await;
-    let before = Kept::read(harness).await.expect("the Secret was written");
+    let before = StoredCertificates::read(harness).await.expect("the Secret was written");
     for bundle in bundles(&harness.api, "taintward").await {
         assert!(bundle.contains(before.authority.trim()), "caBundle was written");
     }
@@ -77,7 +77,7 @@ pub(crate) async fn two_replicas(harness: &WebhookHarness) {
 }
 
 /// The contents of the Secret.
-struct Kept {
+struct StoredCertificates {
     object: Value,
     /// `ca.crt`
     authority: String,
@@ -89,7 +89,7 @@ fn place() -> String {
     format!("/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}")
 }
 
-impl Kept {
+impl StoredCertificates {
     async fn read(harness: &WebhookHarness) -> Option<Self> {
         let object = harness.api.find(&place()).await.unwrap()?;
         let text = |name: &str| {
@@ -116,9 +116,9 @@ async fn lose(harness: &WebhookHarness, hook: &Hook) {
 }
 
 /// Waits for another Secret whose authority all configurations trust.
-async fn another(harness: &WebhookHarness, before: &Kept) -> Kept {
+async fn another(harness: &WebhookHarness, before: &StoredCertificates) -> StoredCertificates {
     wait::until("another authority that is trusted", STARTUP_TIMEOUT, async || {
-        let kept = Kept::read(harness).await;
+        let kept = StoredCertificates::read(harness).await;
         Ok(kept.filter(|kept| kept.authority != before.authority && kept.memory["trustedSince"].is_i64()))
     })
     .await
@@ -128,7 +128,7 @@ async fn another(harness: &WebhookHarness, before: &Kept) -> Kept {
 /// Backdates the trust in the authority, so that no test has to wait for it.
 async fn a_while_passes(harness: &WebhookHarness) {
     wait::until("the Secret to be written", STARTUP_TIMEOUT, async || {
-        let Some(mut kept) = Kept::read(harness).await else { return Ok(None) };
+        let Some(mut kept) = StoredCertificates::read(harness).await else { return Ok(None) };
         let since = kept.memory["trustedSince"].as_i64().unwrap();
         kept.memory["trustedSince"] = json!(since - SETTLED);
         kept.object["data"]["rotation.json"] = json!(STANDARD.encode(kept.memory.to_string()));

@@ -1,6 +1,6 @@
 //! Tests that forecasts come true: random changes are forecast, then made, and every pod is compared.
 
-use crate::harness::{SandboxHarness, Subject, alone, nodes, pods, sleep};
+use crate::harness::{SandboxHarness, TestPod, alone, nodes, pods, sleep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotBuilder};
@@ -51,7 +51,7 @@ fn any_taint(dice: &mut Dice) -> Value {
 }
 
 /// A snapshot of the cluster, read as the command line reads it.
-fn snapshot_of(harness: &SandboxHarness, subjects: &[Subject]) -> ClusterSnapshot {
+fn snapshot_of(harness: &SandboxHarness, subjects: &[TestPod]) -> ClusterSnapshot {
     let wall = Wall::from_micros(harness.now().as_microsecond());
     let mut reported = SnapshotBuilder::new(wall, NumericOperators::Off, false);
     for name in ["n1", "n2", "n3"] {
@@ -86,7 +86,7 @@ async fn one(seed: u64) -> usize {
             harness.set_taints(node, &[any_taint(&mut dice)]);
         }
     }
-    let mut all: Vec<Subject> = Vec::new();
+    let mut all: Vec<TestPod> = Vec::new();
     for at in 0..8 {
         let tolerations: Vec<Value> = (0..dice.below(4)).map(|_| any_toleration(&mut dice)).collect();
         all.push(harness.create_pod(&format!("p{at}"), dice.of(&["n1", "n1", "n2"]), &tolerations));

@@ -1,7 +1,7 @@
 //! Tests which pods leave when, over an hour: with long, short, odd and indefinite toleration seconds (TE-17, TE-19,
 //! TE-20, TE-25, D7).
 
-use crate::harness::{LATE, SandboxHarness, Subject, after, alone, no_execute, sleep};
+use crate::harness::{LATE, SandboxHarness, TestPod, after, alone, no_execute, sleep};
 use http::Method;
 use serde_json::json;
 use std::time::Instant;
@@ -28,9 +28,9 @@ async fn an_hour_of_countdowns() {
         let node = format!("n{}", number % 5 + 1);
         harness.create_pod(&format!("p{number}"), &node, &[toleration("k", seconds)])
     };
-    let counting: Vec<(i64, Subject)> =
+    let counting: Vec<(i64, TestPod)> =
         (1..=100).map(|number| (number * 36, pod(number, Some(number * 36)))).collect();
-    let endless: Vec<Subject> = (101..=110).map(|number| pod(number, None)).collect();
+    let endless: Vec<TestPod> = (101..=110).map(|number| pod(number, None)).collect();
     sleep(1.0).await;
     let tainted: Vec<_> =
         (1..=5).map(|node| harness.set_taints(&format!("n{node}"), &[no_execute("k")])).collect();
@@ -61,13 +61,13 @@ async fn odd_seconds() {
         let toleration = seconds.map(|seconds| toleration("k", Some(seconds)));
         harness.create_pod(&format!("now-{number}"), "n1", toleration.as_slice())
     });
-    let at_once: Vec<Subject> = at_once.collect();
+    let at_once: Vec<TestPod> = at_once.collect();
     // Where nanoseconds in 64 bits overflow, and where the result is a third of a second.
     let long = [9_223_372_036, 9_223_372_037, 18_446_744_073, 18_446_744_074, i64::MAX - 1, i64::MAX];
     let long = long.into_iter().enumerate().map(|(number, seconds)| {
         harness.create_pod(&format!("long-{number}"), "n1", &[toleration("k", Some(seconds))])
     });
-    let long: Vec<Subject> = long.collect();
+    let long: Vec<TestPod> = long.collect();
     let one = harness.create_pod("one", "n1", &[toleration("k", Some(1))]);
     sleep(10.0).await;
     at_once.iter().chain(&long).for_each(|pod| harness.stays(pod));

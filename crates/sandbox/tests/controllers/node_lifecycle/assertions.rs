@@ -1,7 +1,7 @@
 //! Arranges nodes for the scenarios and asserts which taints they had when.
 
 use crate::harness::{
-    Commit, Controller, HAND, LATE, SandboxHarness, Subject, after, alone, nodes, pods, sleep,
+    Commit, Controller, HAND, LATE, SandboxHarness, TestPod, after, alone, nodes, pods, sleep,
 };
 use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
 use fakekube::resource::{ResourceId, Subresource, known};
@@ -255,7 +255,7 @@ impl SandboxHarness {
     }
 
     /// Whether a pod's conditions say that it is ready.
-    pub(crate) fn is_ready(&self, pod: &Subject) -> bool {
+    pub(crate) fn is_ready(&self, pod: &TestPod) -> bool {
         let pod = self.server().get(pods(), "default", &pod.name).unwrap();
         status(&pod, "Ready") == "True"
     }
