@@ -1,7 +1,6 @@
 //! Benchmarks Taintward, kube-controller-manager and the bare requests, each benchmark on a page of docs.
 
 mod board;
-mod cpu_load;
 mod evictions;
 mod faults;
 mod flood;

@@ -10,6 +10,7 @@ mod chart;
 mod check;
 mod cluster;
 mod contender;
+mod cpu_load;
 mod fuzz;
 mod golden;
 mod http;

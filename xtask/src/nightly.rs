@@ -23,6 +23,8 @@ enum NightlyPart {
     Ignored,
     /// Outages of up to a minute on a real API server
     Outages,
+    /// Node lifecycle of five hundred nodes on a real API server
+    Fleet,
     /// Random worlds in the simulation, ten times as many as in CI
     Simulation,
     /// Each fuzz target for ten minutes
@@ -42,6 +44,9 @@ const PROGRAMS: [&str; 2] = [
 /// Seconds for which the API server, its etcd or the network is unavailable.
 const OUTAGES: &str = "10,30,60";
 
+/// Nodes that renew their leases.
+const FLEET_NODES: &str = "500";
+
 /// Worlds that the simulation generates.
 const SEEDS: &str = "10000";
 
@@ -56,6 +61,7 @@ pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {
         match part {
             NightlyPart::Ignored => ignored(&arguments.names)?,
             NightlyPart::Outages => outages()?,
+            NightlyPart::Fleet => fleet()?,
             NightlyPart::Simulation => simulation()?,
             NightlyPart::Fuzz => fuzz::run(&FuzzArgs { seconds: 600, targets: Vec::new() })?,
             NightlyPart::Alerts => observability_test::test(&[]).await?,
@@ -82,6 +88,13 @@ fn outages() -> Result<()> {
     let mut command = sources::cargo();
     command.args("test --package taintward --test real_server -- --nocapture outages".split(' '));
     sources::run(command.env("TAINTWARD_OUTAGES", OUTAGES).env("CI", "true"))
+}
+
+fn fleet() -> Result<()> {
+    control_plane()?;
+    let mut command = sources::cargo();
+    command.args("test --package taintward --test lifecycle".split(' '));
+    sources::run(command.env("TAINTWARD_LIFECYCLE_NODES", FLEET_NODES).env("CI", "true"))
 }
 
 fn simulation() -> Result<()> {

@@ -5,6 +5,7 @@
 
 mod lanes;
 
+use crate::cpu_load::CpuLoad;
 use crate::{runner_timeout, sources};
 use anyhow::Result;
 use lanes::{Lanes, TestTarget};
@@ -20,6 +21,9 @@ pub(crate) struct TestArgs {
     /// Run all tests, also after one failed
     #[arg(long)]
     no_fail_fast: bool,
+    /// Run only the tests that need a control plane or a browser, beside two busy threads for each core
+    #[arg(long, conflicts_with = "rest")]
+    stress: bool,
     /// Arguments for `cargo test`, which then runs one program after the other
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     rest: Vec<String>,
@@ -46,6 +50,7 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     }
     let recorded = |name: &str| env::temp_dir().join(format!("taintward-{name}-{}", process::id()));
     let (durations, skipped) = (recorded("durations"), recorded("skipped"));
+    let _load = arguments.stress.then(|| [CpuLoad::start(), CpuLoad::start()]);
     let result = run_programs(arguments, &durations, &skipped);
     println!("\nThe slowest test programs, in seconds:\n{}", slowest(&take(&durations)));
     let names = take(&skipped);
@@ -84,7 +89,9 @@ fn run_programs(arguments: &TestArgs, durations: &Path, skipped: &Path) -> Resul
     }
     // One build of everything; the lanes only run it.
     sources::run(cargo_test(&[]).arg("--no-run"))?;
-    Lanes::of(&TestTarget::all()?)?.run(&cargo_test)
+    let lanes = Lanes::of(&TestTarget::all()?)?;
+    let lanes = if arguments.stress { lanes.waiting() } else { lanes };
+    lanes.run(&cargo_test)
 }
 
 /// The ten slowest programs, of lines with seconds and a name.

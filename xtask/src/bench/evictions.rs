@@ -2,12 +2,12 @@
 //!
 //! - Writes docs/benchmarks.md.
 
-use super::cpu_load::CpuLoad;
 use super::load::{self, IN_FLIGHT, LoadGenerator, in_parallel, names};
 use super::readings::Results;
 use super::report::{Goal, MEGABYTES, MILLISECONDS, RATE, Report, SECONDS, server_version};
 use super::{BenchArgs, Measurement};
 use crate::contender::{Contender, ContenderOptions, Contenders};
+use crate::cpu_load::CpuLoad;
 use crate::server_process::ServerProcess;
 use EvictionRow::*;
 use anyhow::{Context as _, Result, bail};

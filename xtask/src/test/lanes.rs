@@ -74,10 +74,16 @@ impl Lanes {
         Ok(Self(lanes))
     }
 
+    /// Only the programs that wait, one after the other.
+    pub(super) fn waiting(self) -> Self {
+        let waiting = self.0.into_iter().take(WAITING.len());
+        Self(vec![waiting.flatten().collect()])
+    }
+
     /// Runs all lanes to their ends. The first one prints as it runs, each other one when it ends. Fails if one fails.
     pub(super) fn run(&self, cargo_test: &(dyn Fn(&[&str]) -> Command + Sync)) -> Result<()> {
         let run = |(at, runs): (usize, &Runs)| -> Result<()> {
-            let through: &[&str] = if at + 1 == self.0.len() { &["nice", "-n", "10"] } else { &[] };
+            let through: &[&str] = if at == WAITING.len() { &["nice", "-n", "10"] } else { &[] };
             let mut output = Vec::new();
             let mut result = Ok(());
             for arguments in runs {

@@ -15,8 +15,8 @@ const LASTS: Duration = Duration::from_secs(4);
 /// response at all.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// Other programs on the machine may use it for a while; not each time.
-const TRIES: usize = 4;
+/// Other programs may use the machine for most of a minute; not for all of it.
+const TRIES: usize = 15;
 
 #[tokio::test]
 async fn good_reviews_are_answered_under_all_attacks_at_the_same_time() {

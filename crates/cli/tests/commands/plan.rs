@@ -158,7 +158,7 @@ fn a_large_cluster_answers_in_pages() {
     let mut sandbox =
         Running::start(&["--plain", "--empty", "--nodes", "5000", "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
-    let (code, reported) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute"]);
+    let (code, reported) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute", "--request-timeout", "10m"]);
     assert_eq!((code, reported["nodes"].as_array().unwrap().len()), (0, 5_000));
 }
 

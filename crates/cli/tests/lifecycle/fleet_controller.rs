@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 use taintward_envtest::{Account, Cluster, access};
 
-/// How many nodes a fleet has: `TAINTWARD_LIFECYCLE_NODES`, or 500.
+/// How many nodes a fleet has: `TAINTWARD_LIFECYCLE_NODES`, or as many as renew in time on two busy cores.
 pub(crate) fn size() -> usize {
     let requested = std::env::var("TAINTWARD_LIFECYCLE_NODES").ok();
-    requested.map_or(500, |number| number.parse().expect("TAINTWARD_LIFECYCLE_NODES is a number"))
+    requested.map_or(250, |number| number.parse().expect("TAINTWARD_LIFECYCLE_NODES is a number"))
 }
 
 /// One process after the other.
