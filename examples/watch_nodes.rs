@@ -9,7 +9,9 @@ use kube::{Api, Client};
 use serde_json::json;
 use std::error::Error;
 use taintward_core::fact::NodeFact;
-use taintward_kube::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
+use taintward_core::object_event::ObjectEvent;
+use taintward_kube::clock::Clock;
+use taintward_kube::watch::{StreamHealth, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 
 #[tokio::main(flavor = "current_thread")]
@@ -24,14 +26,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let (sender, mut events) = mpsc::channel(16);
     let (health, _health) = watch::channel(StreamHealth::default());
-    let watcher = Watcher::<NodeFact>::new(client, WatchSettings::default());
+    let watcher = Watcher::<NodeFact>::new(client, Clock::system(), WatchSettings::default());
     let watcher = tokio::spawn(watcher.run(sender, health));
 
     let mut seen = Vec::new();
     'watch: while let Some(batch) = events.recv().await {
         for event in batch {
             match event {
-                WatchEvent::Applied { fact, listed } => {
+                ObjectEvent::Applied { fact, listed } => {
                     let taints: Vec<String> = fact.taints.iter().map(ToString::to_string).collect();
                     println!("{} has the taints {taints:?}", fact.name.as_str());
                     if taints.contains(&"maintenance:NoExecute".to_owned()) {
@@ -39,17 +41,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
                     }
                     seen.push((listed, taints));
                 }
-                WatchEvent::ListCompleted => {
+                ObjectEvent::ListCompleted => {
                     let taints = json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}});
                     nodes.patch("n1", &PatchParams::default(), &Patch::Merge(taints)).await?;
                 }
-                WatchEvent::Deleted { identity, .. } => {
-                    println!("{} is gone", identity.name);
+                ObjectEvent::Deleted(object) => {
+                    println!("{} is gone", object.name);
                     break 'watch;
                 }
                 // The watcher skips an object that it cannot decode, and starts an interrupted list again.
-                WatchEvent::Undecodable(object) => eprintln!("not understood: {}", object.why),
-                WatchEvent::ListStarted { .. } | WatchEvent::ListAborted | WatchEvent::Bookmark => {}
+                ObjectEvent::Undecodable(object) => eprintln!("not understood: {}", object.name),
+                ObjectEvent::ListStarted { .. } | ObjectEvent::ListAborted => {}
             }
         }
     }

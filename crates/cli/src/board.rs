@@ -37,7 +37,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_core::time::Now;
+use taintward_kube::clock::Clock;
 use taintward_server::connection_limit::ConnectionLimit;
 use taintward_server::io_timeout::TimeoutStream;
 use tokio::net::{TcpListener, TcpStream};
@@ -63,7 +63,7 @@ pub(crate) struct BoardSource {
     /// The namespace whose pods and workloads are shown; all if empty.
     pub(crate) namespace: String,
     /// The cluster's time.
-    pub(crate) now: Box<dyn Fn() -> Now + Send + Sync>,
+    pub(crate) clock: Clock,
     /// Seconds of the cluster in one second.
     pub(crate) speed: Box<dyn Fn() -> f64 + Send + Sync>,
     /// Commands that answer questions.
@@ -159,7 +159,7 @@ impl BoardListener {
     pub(crate) async fn serve(self, source: BoardSource) -> Infallible {
         let Self { listener, address, secrets } = self;
         let button_token = source.sandbox.is_some().then(|| secrets.buttons.text().to_owned());
-        let state = Arc::new(BoardState::new(source.cluster.clone(), button_token, (source.now)()));
+        let state = Arc::new(BoardState::new(source.cluster.clone(), button_token, source.clock.now()));
         let access = BoardAccess::new(address, secrets);
         let server = Arc::new(BoardServer { source: Arc::new(source), state, access });
         tokio::select! {

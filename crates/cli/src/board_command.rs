@@ -53,12 +53,11 @@ pub(crate) fn run(options: &BoardArgs) -> Result<(), BoardError> {
         let listener = listener.map_err(|why| BoardError::Listen { port: *port, why })?;
         let reader = ClusterReader::of(&cluster).await?;
         let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        let clock = reader.clock.clone();
         let source = BoardSource {
             streams: reader.connected.streams.clone(),
             cluster: reader.place(),
             namespace: namespace.clone().unwrap_or_default(),
-            now: Box::new(move || clock.now()),
+            clock: reader.clock.clock().clone(),
             speed: Box::new(|| 1.0),
             commands: Arc::new(CommandRunner::new(server.flags())),
             sandbox: None,

@@ -242,9 +242,9 @@ fn commands() -> clap::Command {
         Some(name) => arg.env(name).hide_env(true),
         None => arg,
     };
-    let serving = ["run", "webhook"];
-    serving.into_iter().fold(Cli::command(), |program, verb| {
-        program.mut_subcommand(verb, |command| command.mut_args(with_variable))
+    Cli::command().mut_subcommands(|command| match command.get_name() {
+        "run" | "webhook" => command.mut_args(with_variable),
+        _ => command,
     })
 }
 

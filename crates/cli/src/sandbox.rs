@@ -36,7 +36,7 @@ use taintward_controller::logging;
 use taintward_controller::run::run_on;
 use taintward_controller::settings::{ControllerSettings, ElectionSettings};
 use taintward_controller::shutdown::Shutdown;
-use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::time::Wall;
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::clock::{Clock, ClockRate};
 use taintward_kube::config::Connected;
@@ -133,7 +133,7 @@ async fn start(options: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let rate = watch::Sender::new(rate(world.server(), options.world.speed));
     let paced = Clock::of_runtime_at_rate(rate.subscribe());
     let board_url = board.as_ref().map(BoardListener::url);
-    let source = board_source(world.server().clone(), &url, &path, rate);
+    let source = board_source(world.server().clone(), paced.clone(), &url, &path, rate);
     let mut tasks = vec![
         tokio::spawn(async move { match listening.serve(server).await {} }),
         tokio::spawn({
@@ -146,14 +146,14 @@ async fn start(options: SandboxOptions) -> Result<(), Box<dyn Error>> {
     let controller = options
         .controller
         .clone()
-        .map(|settings| tokio::spawn(controller(world.server().clone(), paced, settings, shutdown)));
+        .map(|settings| tokio::spawn(controller(world.server().clone(), paced.clone(), settings, shutdown)));
     if let Some(path) = options.args.save.clone() {
         let requests = signal(SignalKind::user_defined1())?;
         tokio::spawn(save_on_signal(requests, world.server().clone(), path));
     }
     let shown = {
         let at = SandboxAddresses { server: &url, kubeconfig: &path, board: board_url.as_deref() };
-        show(&options, &world, at, ending).await
+        show(&options, &world, paced, at, ending).await
     };
     // A short timeout is enough, because nothing in the sandbox outlives the process.
     stop.send();
@@ -213,6 +213,7 @@ async fn received(signal: &mut Option<Signal>) -> Option<()> {
 async fn show(
     options: &SandboxOptions,
     world: &World,
+    clock: Clock,
     at: SandboxAddresses<'_>,
     mut ending: EndSignals,
 ) -> Result<(), SandboxError> {
@@ -230,12 +231,13 @@ async fn show(
             None => None,
         }
     };
+    let deadlines = deadline_watch(world.server(), clock);
     let watching = async {
         match terminal {
-            true => live_evictions::run(world, &introduction, opening).await,
+            true => live_evictions::run(deadlines, &introduction, opening).await,
             false => {
                 let print_errors = async { opening.await.iter().for_each(stderr::error) };
-                tokio::join!(event_log::run(world, &introduction), print_errors).0
+                tokio::join!(event_log::run(world, deadlines, &introduction), print_errors).0
             }
         }
     };
@@ -255,6 +257,7 @@ fn rate(server: &ApiServer, speed: f64) -> ClockRate {
 /// The data of the board, and the actions of its buttons.
 fn board_source(
     server: ApiServer,
+    clock: Clock,
     url: &str,
     kubeconfig: &Path,
     rate: watch::Sender<ClockRate>,
@@ -265,7 +268,7 @@ fn board_source(
         streams: kube_client(&server),
         cluster: format!("the sandbox at {url}"),
         namespace: String::new(),
-        now: Box::new(cluster_time(&server)),
+        clock,
         speed: Box::new(move || speed.speed()),
         commands: Arc::clone(&commands),
         sandbox: Some(Arc::new(BoardButtons { server, commands, rate })),
@@ -304,19 +307,9 @@ fn vacate(server: &ApiServer, election: &ElectionSettings) {
     debug_assert!(removed.is_ok(), "no plugin rejects it");
 }
 
-/// Reads the cluster's clock.
-fn cluster_time(server: &ApiServer) -> impl Fn() -> Now + Send + Sync + use<> {
-    let clock = server.clock().clone();
-    move || {
-        let at = clock.now().as_microsecond();
-        Now::exact(Mono::from_micros(at), Wall::from_micros(at))
-    }
-}
-
 /// Follows the pods with a deadline, as `taintward pending -w` does.
-fn deadline_watch(server: &ApiServer) -> DeadlineWatch<'static> {
-    let now = Box::new(cluster_time(server));
-    DeadlineWatch::new(&kube_client(server), WatchScope::default(), NumericOperators::Off, TICK, now)
+fn deadline_watch(server: &ApiServer, clock: Clock) -> DeadlineWatch {
+    DeadlineWatch::new(&kube_client(server), WatchScope::default(), NumericOperators::Off, TICK, clock)
 }
 
 pub(crate) fn kube_client(server: &ApiServer) -> kube::Client {

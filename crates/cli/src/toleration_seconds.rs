@@ -47,7 +47,7 @@ pub(crate) async fn policies(
     client: &kube::Client,
     limit: RequestBudget,
 ) -> Result<Vec<TolerationPolicy>, ClusterReadError> {
-    let listing = ListRequest::all(PolicyObject::GROUP, PolicyObject::RESOURCE);
+    let listing = ListRequest::all(PolicyObject::RESOURCE.group, PolicyObject::RESOURCE.plural);
     let (mut policies, mut odd) = (Vec::new(), None);
     let decode = &mut |body: &[u8]| {
         match PolicyObject::from_json(body) {

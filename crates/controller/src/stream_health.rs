@@ -2,6 +2,7 @@
 
 use crate::metrics::{self, Resource, Restart, WatchMetrics};
 use std::time::Duration;
+use taintward_kube::clock::Clock;
 use taintward_kube::decode::WatchedObject;
 use taintward_kube::watch::{
     RelistTrigger, StreamCounters, StreamHealth, StreamPhase, WatchSettings, Watcher,
@@ -19,6 +20,7 @@ const REPEAT_AFTER: Duration = Duration::from_secs(30);
 /// Creates a watcher for one kind, which relists at this interval and on request; equal seeds give equal jitter.
 pub fn listener<F: WatchedObject>(
     client: kube::Client,
+    clock: Clock,
     relist_every: Option<Duration>,
     relist_now: RelistTrigger,
     seed: Option<u64>,
@@ -26,6 +28,7 @@ pub fn listener<F: WatchedObject>(
     let usual = WatchSettings::default();
     Watcher::new(
         client,
+        clock,
         WatchSettings { relist_every, relist_now, seed: seed.unwrap_or(usual.seed), ..usual },
     )
 }
@@ -75,12 +78,16 @@ pub(crate) async fn report(
     resource: Resource,
     mut health: watch::Receiver<StreamHealth>,
     watches: WatchMetrics,
+    clock: Clock,
 ) {
     let mut before = StreamHealth::default();
     let mut complaints = StreamLog::default();
     loop {
         let now = health.borrow_and_update().clone();
         watches.entered(resource, phase(&now.phase));
+        if now.last_active != before.last_active {
+            watches.active(resource, clock.now().mono);
+        }
         count(resource, &before.counters, &now.counters, &watches);
         if now.absent && !before.absent {
             tracing::info!(
@@ -153,6 +160,7 @@ fn count(resource: Resource, before: &StreamCounters, now: &StreamCounters, watc
     ] {
         watches.restarts.of((resource, reason)).inc_by(now.saturating_sub(before));
     }
+    watches.undecodable.of(resource).inc_by(now.undecodable.saturating_sub(before.undecodable));
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 /// Requirements on labels; all must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,9 +19,9 @@ impl LabelRequirements {
     /// Parses a selector.
     ///
     /// # Errors
-    /// The API server's message.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let found = |word: &str, expected: &str| Err(format!("found '{word}', expected: {expected}"));
+    /// It is not one.
+    pub fn parse(text: &str) -> Result<Self, InvalidSelector> {
+        let found = |word: &str, expected: &str| Err(format!("found '{word}', expected: {expected}").into());
         let mut tokens = Tokens { rest: text };
         let mut requirements = Vec::new();
         match tokens.peek() {
@@ -58,6 +59,24 @@ impl LabelRequirements {
     }
 }
 
+/// Why a text is not a selector, in the words of the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidSelector(String);
+
+impl From<String> for InvalidSelector {
+    fn from(message: String) -> Self {
+        Self(message)
+    }
+}
+
+impl fmt::Display for InvalidSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for InvalidSelector {}
+
 struct Tokens<'a> {
     rest: &'a str,
 }
@@ -78,17 +97,17 @@ impl<'a> Tokens<'a> {
         word
     }
 
-    fn requirement(&mut self) -> Result<NodeRequirement, String> {
+    fn requirement(&mut self) -> Result<NodeRequirement, InvalidSelector> {
         let is_absent = self.peek() == "!";
         if is_absent {
             self.next();
         }
         let key = self.next();
         if key.is_empty() || is_symbol(key) {
-            return Err(format!("found '{key}', expected: identifier"));
+            return Err(format!("found '{key}', expected: identifier").into());
         }
         if let Some(error) = key_errors(key).into_iter().next() {
-            return Err(format!("<nil>: Invalid value: \"{key}\": {error}"));
+            return Err(format!("<nil>: Invalid value: \"{key}\": {error}").into());
         }
         let (operator, values) = match self.peek() {
             _ if is_absent => (NodeOperator::DoesNotExist, Vec::new()),
@@ -99,38 +118,39 @@ impl<'a> Tokens<'a> {
             "notin" => (NodeOperator::NotIn, self.many(key)?),
             ">" => (NodeOperator::Gt, self.number()?),
             "<" => (NodeOperator::Lt, self.number()?),
-            other => return Err(format!("found '{other}', expected: in, notin, =, ==, !=, gt, lt")),
+            other => return Err(format!("found '{other}', expected: in, notin, =, ==, !=, gt, lt").into()),
         };
         Ok(NodeRequirement { key: key.into(), operator, values })
     }
 
-    fn one(&mut self, key: &str) -> Result<Vec<Box<str>>, String> {
+    fn one(&mut self, key: &str) -> Result<Vec<Box<str>>, InvalidSelector> {
         self.next();
         let value = match self.peek() {
             "" | "," => "",
-            word if is_symbol(word) => return Err(format!("found '{word}', expected: identifier")),
+            word if is_symbol(word) => return Err(format!("found '{word}', expected: identifier").into()),
             _ => self.next(),
         };
         checked(key, value).map(|value| Vec::from([value]))
     }
 
-    fn number(&mut self) -> Result<Vec<Box<str>>, String> {
+    fn number(&mut self) -> Result<Vec<Box<str>>, InvalidSelector> {
         self.next();
         let text = self.next();
         match text.parse::<i64>() {
             Ok(_) => Ok(Vec::from([text.into()])),
             Err(_) => Err(format!(
                 "values[0]: Invalid value: \"{text}\": for 'Gt', 'Lt' operators, the value must be an integer"
-            )),
+            )
+            .into()),
         }
     }
 
-    fn many(&mut self, key: &str) -> Result<Vec<Box<str>>, String> {
+    fn many(&mut self, key: &str) -> Result<Vec<Box<str>>, InvalidSelector> {
         self.next();
         let mut values = Vec::new();
         match self.next() {
             "(" => {}
-            other => return Err(format!("found '{other}' expected: '('")),
+            other => return Err(format!("found '{other}' expected: '('").into()),
         }
         let mut has_value = false;
         loop {
@@ -142,9 +162,9 @@ impl<'a> Tokens<'a> {
                         values.push("".into());
                     }
                 }
-                "" if has_value => return Err("found '', expected: ',' or ')'".to_owned()),
-                "" => return Err("found '', expected: ',', ')' or identifier".to_owned()),
-                value if has_value => return Err(format!("found '{value}', expected: ',' or ')'")),
+                "" if has_value => return Err("found '', expected: ',' or ')'".to_owned().into()),
+                "" => return Err("found '', expected: ',', ')' or identifier".to_owned().into()),
+                value if has_value => return Err(format!("found '{value}', expected: ',' or ')'").into()),
                 value => {
                     values.push(checked(key, value)?);
                     has_value = true;
@@ -161,10 +181,10 @@ fn is_symbol(word: &str) -> bool {
     SYMBOLS.contains(&word)
 }
 
-fn checked(key: &str, value: &str) -> Result<Box<str>, String> {
+fn checked(key: &str, value: &str) -> Result<Box<str>, InvalidSelector> {
     match value_errors(value).into_iter().next() {
         None => Ok(value.into()),
-        Some(error) => Err(format!("values[0][{key}]: Invalid value: \"{value}\": {error}")),
+        Some(error) => Err(format!("values[0][{key}]: Invalid value: \"{value}\": {error}").into()),
     }
 }
 

@@ -9,8 +9,10 @@ use std::error::Error;
 use std::fmt::Debug;
 use std::time::Duration;
 use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::object_event::ObjectEvent;
+use taintward_kube::clock::Clock;
 use taintward_kube::decode::WatchedObject;
-use taintward_kube::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
+use taintward_kube::watch::{StreamHealth, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -38,20 +40,20 @@ async fn print_events<F: WatchedObject + Debug>(client: Client, settings: WatchS
     let start = Instant::now();
     let (out, mut events) = mpsc::channel(16);
     let (health_out, health) = watch::channel(StreamHealth::default());
-    let listener = tokio::spawn(Watcher::<F>::new(client, settings).run(out, health_out));
+    let listener = tokio::spawn(Watcher::<F>::new(client, Clock::system(), settings).run(out, health_out));
     let mut listed = 0_u64;
     while let Ok(Some(batch)) = timeout_at(until, events.recv()).await {
         for event in batch {
             let at = start.elapsed().as_secs_f64();
             match event {
-                WatchEvent::Applied { listed: true, .. } => listed += 1,
-                WatchEvent::ListCompleted => {
-                    println!("{at:8.3} {}: SyncEnds after {listed} objects", F::RESOURCE)
+                ObjectEvent::Applied { listed: true, .. } => listed += 1,
+                ObjectEvent::ListCompleted => {
+                    println!("{at:8.3} {}: SyncEnds after {listed} objects", F::RESOURCE.plural)
                 }
-                other => println!("{at:8.3} {}: {other:?}", F::RESOURCE),
+                other => println!("{at:8.3} {}: {other:?}", F::RESOURCE.plural),
             }
         }
     }
-    println!("{}: {:?}", F::RESOURCE, *health.borrow());
+    println!("{}: {:?}", F::RESOURCE.plural, *health.borrow());
     listener.abort();
 }

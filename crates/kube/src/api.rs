@@ -178,7 +178,7 @@ impl ApiClient {
             loop {
                 let response = self.send(Method::GET, &read, "", RequestSpec::default()).await?;
                 let seen =
-                    bodies::marking(&response.body).map_err(|why| RequestError::unreadable(&read, &why))?;
+                    bodies::marking(&response.body).map_err(|why| RequestError::unreadable(&read, why))?;
                 if Uid::new(&seen.uid) != *uid {
                     let message =
                         format!("{read} was replaced: its UID is {}, not {uid}", sanitized(&seen.uid));

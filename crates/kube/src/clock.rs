@@ -45,7 +45,10 @@ pub struct ClockOffset {
 
 #[derive(Clone, Debug)]
 enum ClockSource {
-    System,
+    System {
+        /// By how many microseconds the wall clock is behind the one that is read.
+        behind: i64,
+    },
     Runtime {
         /// The wall time at the origin of the monotonic clock.
         origin: Wall,
@@ -83,7 +86,12 @@ impl Clock {
     /// The machine's clocks. The monotonic one is the time since boot, which continues during suspend, so that a
     /// machine that wakes up knows that its lease expired long ago (P29).
     pub const fn system() -> Self {
-        Self { source: ClockSource::System, server: None }
+        Self::system_behind(0)
+    }
+
+    /// The same with a wall clock that is behind the cluster's by this many microseconds, and is corrected.
+    pub const fn system_behind(micros: i64) -> Self {
+        Self { source: ClockSource::System { behind: micros }, server: None }
     }
 
     /// A clock that follows the runtime's: with the runtime's time paused, it is virtual. Both clocks start now, the
@@ -159,7 +167,9 @@ impl Clock {
     /// The monotonic clock and the local wall clock.
     pub(crate) fn own(&self) -> (Mono, Wall) {
         match &self.source {
-            ClockSource::System => (since_boot(), wall()),
+            ClockSource::System { behind } => {
+                (since_boot(), Wall::from_micros(wall().as_micros().saturating_add(*behind)))
+            }
             ClockSource::Runtime { origin, rate, steps } => {
                 let wall = rate.borrow().shows();
                 let passed = wall.as_micros().saturating_sub(origin.as_micros());
@@ -183,7 +193,7 @@ impl Clock {
             }
             let left = Duration::from_micros(left.as_micros().unsigned_abs());
             match &self.source {
-                ClockSource::System => tokio::time::sleep(left.min(NAP_MAX)).await,
+                ClockSource::System { .. } => tokio::time::sleep(left.min(NAP_MAX)).await,
                 ClockSource::Runtime { rate, .. } => {
                     let mut rate = rate.clone();
                     let speed = rate.borrow_and_update().speed;

@@ -24,7 +24,7 @@ mod tolerations;
 pub(crate) mod watch_event;
 
 pub use api_status::ApiStatus;
-pub(crate) use decode_error::DecodeError;
+pub use decode_error::DecodeError;
 pub use decoded_objects::{DecodedNode, DecodedPod};
 pub use format::FIELD_MANAGER;
 pub(crate) use format::{NodeJson, decoded_node, decoded_pod, read_json, taints_changed};
@@ -34,7 +34,7 @@ pub(crate) use node_and_pod::TerminatingPod;
 pub use node_and_pod::{NODE_LEASES, NodeForAllControllers};
 pub(crate) use object_body::foreign_type;
 pub use object_body::{ObjectBody, object_from_body, status_from_body};
-pub use pool_objects::{GROUP, NamespaceObject, PolicyObject};
+pub use pool_objects::{NamespaceObject, PolicyObject};
 
 /// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,38 +111,84 @@ pub enum Decoded<F> {
 /// assert!(matches!(NodeFact::from_json(b"{]"), Decoded::Undecodable(_)));
 /// ```
 pub trait WatchedObject: Sized + Send + 'static {
-    /// The API group; empty is core.
-    const GROUP: &'static str;
-    /// The path of its collection.
-    const PATH: &'static str;
-    /// The resource, as in RBAC and messages.
-    const RESOURCE: &'static str;
-    /// The kind in bodies.
-    const KIND: &'static str;
-    /// Whether a server may lack this kind: its definition has to be installed.
-    const OPTIONAL: bool = false;
+    /// The collection on the server.
+    const RESOURCE: ApiResource;
     /// Whether only JSON is requested, never protobuf: for fields that only the mirrors in `wire` have.
     const JSON_ONLY: bool = false;
-    /// The server's filter.
-    const FIELD_SELECTOR: Option<&'static str> = None;
 
-    /// Decodes one message, without envelope.
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self>;
-
-    /// Decodes one JSON object.
-    fn from_json(bytes: &[u8]) -> Decoded<Self>;
+    /// Decodes one object, without envelope.
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self>;
 
     /// Returns the identity of this object.
     fn identity(&self) -> ObjectIdentity;
 
     /// `metadata.resourceVersion`, if it is an integer.
     fn version(&self) -> Option<ResourceVersion>;
+
+    /// Decodes one protobuf message.
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        Self::decode(Encoding::Protobuf, bytes)
+    }
+
+    /// Decodes one JSON object.
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        Self::decode(Encoding::Json, bytes)
+    }
 }
 
-/// Decodes one object, without envelope.
-pub(crate) fn decoded<F: WatchedObject>(encoding: Encoding, bytes: &[u8]) -> Decoded<F> {
-    match encoding {
-        Encoding::Protobuf => F::from_protobuf(bytes),
-        Encoding::Json => F::from_json(bytes),
+/// A collection of objects, as the server names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApiResource {
+    /// The API group; empty is core.
+    pub group: &'static str,
+    /// The path of the collection.
+    pub path: &'static str,
+    /// The resource, as in RBAC and messages.
+    pub plural: &'static str,
+    /// The kind in bodies.
+    pub kind: &'static str,
+    /// Whether a server may lack this kind: its definition has to be installed.
+    pub is_optional: bool,
+    /// The server's filter.
+    pub field_selector: Option<&'static str>,
+}
+
+/// The group of the custom resources.
+pub const GROUP: &str = "taintward.io";
+
+impl ApiResource {
+    /// Nodes.
+    pub const NODES: Self = Self::new("", "/api/v1/nodes", "nodes", "Node");
+    /// Pods that are bound to a node.
+    pub const PODS: Self =
+        Self { field_selector: Some("spec.nodeName!="), ..Self::new("", "/api/v1/pods", "pods", "Pod") };
+    /// The leases of nodes.
+    pub const NODE_LEASES: Self = Self::new(
+        "coordination.k8s.io",
+        "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases",
+        "leases",
+        "Lease",
+    );
+    /// Namespaces.
+    pub const NAMESPACES: Self = Self::new("", "/api/v1/namespaces", "namespaces", "Namespace");
+    /// Dedicated pools.
+    pub const DEDICATED_POOLS: Self =
+        Self::custom("/apis/taintward.io/v1alpha1/dedicatedpools", "dedicatedpools", "DedicatedPool");
+    /// Policies for the seconds of tolerations.
+    pub const POLICIES: Self =
+        Self::custom("/apis/taintward.io/v1alpha1/taintwardpolicies", "taintwardpolicies", "TaintwardPolicy");
+
+    /// All objects of a kind that every server has.
+    pub const fn new(
+        group: &'static str,
+        path: &'static str,
+        plural: &'static str,
+        kind: &'static str,
+    ) -> Self {
+        Self { group, path, plural, kind, is_optional: false, field_selector: None }
+    }
+
+    const fn custom(path: &'static str, plural: &'static str, kind: &'static str) -> Self {
+        Self { is_optional: true, ..Self::new(GROUP, path, plural, kind) }
     }
 }

@@ -292,6 +292,7 @@ impl LeaderElector {
                 response
             }
             Err(why) => {
+                let why = why.to_string();
                 if last_error.as_ref() != Some(&why) {
                     tracing::warn!(err = %why, "a request for the lease failed, retrying");
                     *last_error = Some(why);

@@ -77,7 +77,7 @@ pub async fn holders(
     let listing = ListRequest { group, plural, namespace: "", selector: "", fields: &fields };
     let mut holders = Vec::new();
     paged_list::pages(client, listing, limit, &mut |json| {
-        let lease: LeaseJson<'_> = object_from_slice(json).map_err(|why| why.to_string())?;
+        let lease: LeaseJson<'_> = object_from_slice(json)?;
         if let LeaseHolder::Held { holder, .. } = LeaseHolder::of_lease(&lease, now) {
             holders.push((lease.metadata.namespace.to_string(), holder));
         }

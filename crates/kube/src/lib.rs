@@ -4,7 +4,7 @@
 //! `taintward-core` decides by, and the core's effects into requests. It decides nothing about pods.
 //!
 //! ```text
-//!                    ┌─ watch: list and watch ── decode: protobuf, JSON ──> WatchEvent<fact> ──> control loops
+//!                    ┌─ watch: list and watch ── decode: protobuf, JSON ──> ObjectEvent<fact> ─> control loops
 //! kube-apiserver <──>├─ api: ApiClient, one request at a time <──────────── effects
 //!                    ├─ leader_election: a Lease ─────────────────────────> Leadership
 //!                    └─ config: kubeconfig, credentials, proxies, TLS       clock: time, also the server's

@@ -1,7 +1,18 @@
 //! Notices a list that never ends, by what its pages say.
 
+use thiserror::Error;
+
 /// The most objects of a list: three times the pods of the largest cluster that Kubernetes supports.
 pub(crate) const OBJECTS_MAX: usize = 500_000;
+
+/// Why a list cannot end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum EndlessList {
+    #[error("the list continues with a token that it has already sent")]
+    TokenRepeats,
+    #[error("the list has more than {OBJECTS_MAX} objects, so it may never end")]
+    TooLong,
+}
 
 /// What the pages of one list have brought so far.
 #[derive(Default)]
@@ -14,13 +25,10 @@ pub(crate) struct ListProgress {
 
 impl ListProgress {
     /// Counts a page with these objects, which the page of a token follows; none if it is empty.
-    ///
-    /// # Errors
-    /// Why the list cannot end.
-    pub(crate) fn page(&mut self, objects: usize, next: &str) -> Result<(), String> {
+    pub(crate) fn page(&mut self, objects: usize, next: &str) -> Result<(), EndlessList> {
         self.objects(objects)?;
         if !next.is_empty() && next == self.token {
-            return Err("the list continues with a token that it has already sent".to_owned());
+            return Err(EndlessList::TokenRepeats);
         }
         self.pages += 1;
         if self.pages.is_power_of_two() {
@@ -30,13 +38,10 @@ impl ListProgress {
     }
 
     /// Counts objects of the list.
-    ///
-    /// # Errors
-    /// The list is too long.
-    pub(crate) fn objects(&mut self, more: usize) -> Result<(), String> {
+    pub(crate) fn objects(&mut self, more: usize) -> Result<(), EndlessList> {
         self.objects = self.objects.saturating_add(more);
         if self.objects > OBJECTS_MAX {
-            return Err(format!("the list has more than {OBJECTS_MAX} objects, so it may never end"));
+            return Err(EndlessList::TooLong);
         }
         Ok(())
     }

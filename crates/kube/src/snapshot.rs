@@ -32,23 +32,25 @@ use taintward_core::toleration::Toleration;
 use taintward_core::toleration_seconds::RecordState;
 
 /// The error, without the position: the JSON is generated, not written by a user.
-fn broken(why: DecodeError) -> String {
+fn broken(why: DecodeError) -> DecodeError {
     let text = why.to_string();
-    text.split(" at line ").next().unwrap_or(&text).to_owned()
+    DecodeError::new(text.split(" at line ").next().unwrap_or(&text).to_owned())
 }
 
-fn amounts(QuantitiesJson(written): &QuantitiesJson<'_>) -> Result<BTreeMap<Box<str>, Quantity>, String> {
+fn amounts(
+    QuantitiesJson(written): &QuantitiesJson<'_>,
+) -> Result<BTreeMap<Box<str>, Quantity>, DecodeError> {
     let entries = written.iter().map(|(name, ScalarJson(text))| {
-        let text = text.as_ref().ok_or_else(|| format!("{}: neither a string nor a number", &**name))?;
+        let text = text.as_ref().ok_or_else(|| DecodeError::new("neither a string nor a number").at(name))?;
         let quantity = Quantity::parse(text);
         quantity
             .map(|quantity| (name.into(), quantity))
-            .map_err(|why| format!("{}: {text:?} is not a quantity: {why}", &**name))
+            .map_err(|why| DecodeError::new(format!("{text:?} is not a quantity: {why}")).at(name))
     });
     entries.collect()
 }
 
-fn containers(written: &[ContainerJson<'_>]) -> Result<Vec<ContainerRequests>, String> {
+fn containers(written: &[ContainerJson<'_>]) -> Result<Vec<ContainerRequests>, DecodeError> {
     let one = |container: &ContainerJson<'_>| {
         let requests = amounts(&container.resources.requests)?;
         Ok(ContainerRequests { requests, sidecar: *container.restart_policy == *"Always" })
@@ -60,7 +62,7 @@ fn containers(written: &[ContainerJson<'_>]) -> Result<Vec<ContainerRequests>, S
 ///
 /// # Errors
 /// Names an amount that is not a quantity.
-pub fn resource_requests(spec: &PodSpecJson<'_, Whole>) -> Result<ResourceRequests, String> {
+pub fn resource_requests(spec: &PodSpecJson<'_, Whole>) -> Result<ResourceRequests, DecodeError> {
     let requests = PodRequests {
         containers: containers(&spec.containers)?,
         init_containers: containers(&spec.init_containers)?,
@@ -74,7 +76,7 @@ pub fn resource_requests(spec: &PodSpecJson<'_, Whole>) -> Result<ResourceReques
 ///
 /// # Errors
 /// Names an amount that is not a quantity.
-pub fn scheduling_spec(spec: PodSpecJson<'_, Whole>) -> Result<PodSchedulingSpec, String> {
+pub fn scheduling_spec(spec: PodSpecJson<'_, Whole>) -> Result<PodSchedulingSpec, DecodeError> {
     let load = resource_requests(&spec)?;
     let affinity = spec.affinity.0.and_then(|Fields(affinity)| affinity.node_affinity).unwrap_or_default().0;
     let preferred = |one: PreferredTermJson<'_>| PreferredTerm {
@@ -99,7 +101,7 @@ pub fn scheduling_spec(spec: PodSpecJson<'_, Whole>) -> Result<PodSchedulingSpec
 ///
 /// # Errors
 /// Names an amount that is not a quantity.
-pub fn allocatable(status: &NodeStatusJson<'_, Whole>) -> Result<(Resources, i64), String> {
+pub fn allocatable(status: &NodeStatusJson<'_, Whole>) -> Result<(Resources, i64), DecodeError> {
     let mut amounts = amounts(&status.allocatable)?;
     let pods_max = amounts.remove("pods").map_or(0, Quantity::units);
     let in_units = |(name, amount): (Box<str>, Quantity)| {
@@ -128,7 +130,7 @@ fn goes_beyond(spec: &PodSpecJson<'_, Whole>) -> bool {
 ///
 /// # Errors
 /// Why the pod is invalid; it was not added.
-pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, String> {
+pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, DecodeError> {
     let object: PodJson<'_, Whole> = read_json(json).map_err(broken)?;
     let decoded = decoded_pod(&object, json).map_err(broken)?;
     let ObjectJson { metadata: Fields(metadata), spec: Fields(spec), .. } = object;
@@ -176,7 +178,7 @@ fn owner<'o>(owner: &'o OwnerReferenceJson<'_>) -> OwnerReference<'o> {
 ///
 /// # Errors
 /// Why the node is invalid.
-pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
+pub fn node(json: &[u8]) -> Result<NodeRecord, DecodeError> {
     let object: NodeJson<'_, TextMap<'_>, Whole> = read_json(json).map_err(broken)?;
     let labels = SelectedLabels::from(&object.metadata.labels);
     let DecodedNode { taints, health, .. } = decoded_node(&object, &labels, json).map_err(broken)?;
@@ -198,15 +200,18 @@ pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
 ///
 /// # Errors
 /// Why the budget is invalid.
-pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, String> {
+pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, DecodeError> {
     let DisruptionBudgetJson { metadata: Fields(metadata), spec: Fields(spec), status } =
         read_json(json).map_err(broken)?;
-    let portion = |written: Option<ScalarJson<'_>>, field: &str| -> Result<Option<IntOrPercent>, String> {
-        let Some(ScalarJson(text)) = written else { return Ok(None) };
-        let text = text.unwrap_or_default();
-        let portion = IntOrPercent::parse(&text);
-        portion.map(Some).ok_or_else(|| format!("{field}: {text:?} is neither a number nor a percentage"))
-    };
+    let portion =
+        |written: Option<ScalarJson<'_>>, field: &str| -> Result<Option<IntOrPercent>, DecodeError> {
+            let Some(ScalarJson(text)) = written else { return Ok(None) };
+            let text = text.unwrap_or_default();
+            let portion = IntOrPercent::parse(&text);
+            portion.map(Some).ok_or_else(|| {
+                DecodeError::new(format!("{text:?} is neither a number nor a percentage")).at(field)
+            })
+        };
     let least = portion(spec.min_available, "minAvailable")?.map(DisruptionLimit::MinAvailable);
     let most = portion(spec.max_unavailable, "maxUnavailable")?.map(DisruptionLimit::MaxUnavailable);
     // Missing counts, or those of an earlier generation, are ignored.

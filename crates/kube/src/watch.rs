@@ -1,15 +1,17 @@
-//! Lists and watches the objects of one kind and sends [`WatchEvent`]s to a consumer, whatever the server does.
+//! Lists and watches the objects of one kind and sends [`ObjectEvent`]s to a consumer, whatever the server does.
 //!
 //! - Invariant: no object goes back in time; objects that a completed list lacks are gone; no watch is trusted longer
 //!   than the relist interval (L4); no object is stored (S12).
 //! - See `watch/list_watch/watch_loop.rs` for the loop, `watch/backoff.rs` for retries, `decode.rs` for bytes.
 
+use crate::clock::Clock;
 use crate::decode::{ApiStatus, WatchedObject};
 use backoff::{AWAY_LONGEST, UNREACHABLE_LONGEST};
 use kube::Client;
 use std::fmt;
 use std::time::Duration;
 use taintward_core::identity::ResourceVersion;
+use taintward_core::object_event::ObjectEvent;
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 
@@ -24,21 +26,19 @@ mod list_watch;
 mod lister_watcher;
 mod relist;
 mod stream_health;
-mod watch_event;
 mod watch_settings;
 
 pub use relist::RelistTrigger;
 pub use stream_health::{ListMode, MissingAccess, StreamCounters, StreamHealth, StreamPhase};
-pub use watch_event::WatchEvent;
 pub use watch_settings::{WatchScope, WatchSettings};
 
 /// Watches all objects of one kind.
 ///
 /// Lists are streamed by a watch (WatchList) if the server supports that, else paged; both are consistent reads, never
-/// `resourceVersion=0`. Between [`WatchEvent::ListStarted`] and [`WatchEvent::ListCompleted`] every object that exists
+/// `resourceVersion=0`. Between [`ObjectEvent::ListStarted`] and [`ObjectEvent::ListCompleted`] every object that exists
 /// is sent at least once, so all others are gone; outside of a list every change is sent in order. No object goes back
 /// in time, unless the server's store does. An aborted list is never completed: the objects it sent count, and the next
-/// list starts again. If changes follow in between, [`WatchEvent::ListAborted`] is sent before them.
+/// list starts again. If changes follow in between, [`ObjectEvent::ListAborted`] is sent before them.
 ///
 /// A healthy watch may be silent for hours. HTTP/2 pings detect a dead connection (`config`). The server's promise to
 /// end a watch in time ([`WatchSettings::watch_timeout`]) detects one that leads nowhere. A server or proxy may still
@@ -48,16 +48,19 @@ pub use watch_settings::{WatchScope, WatchSettings};
 ///
 /// ```no_run
 /// use taintward_core::fact::NodeFact;
-/// use taintward_kube::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
+/// use taintward_core::object_event::ObjectEvent;
+/// use taintward_kube::clock::Clock;
+/// use taintward_kube::watch::{StreamHealth, WatchSettings, Watcher};
 /// use tokio::sync::{mpsc, watch};
 ///
 /// # async fn print_nodes(client: kube::Client) {
 /// let (sender, mut events) = mpsc::channel(16);
 /// let (health, _) = watch::channel(StreamHealth::default());
-/// tokio::spawn(Watcher::<NodeFact>::new(client, WatchSettings::default()).run(sender, health));
+/// let watcher = Watcher::<NodeFact>::new(client, Clock::system(), WatchSettings::default());
+/// tokio::spawn(watcher.run(sender, health));
 /// while let Some(batch) = events.recv().await {
 ///     for event in batch {
-///         if let WatchEvent::Applied { fact, listed } = event {
+///         if let ObjectEvent::Applied { fact, listed } = event {
 ///             println!("{} has {} taints (listed: {listed})", fact.name.as_str(), fact.taints.len());
 ///         }
 ///     }
@@ -66,23 +69,25 @@ pub use watch_settings::{WatchScope, WatchSettings};
 /// ```
 pub struct Watcher<F> {
     client: Client,
+    clock: Clock,
     settings: WatchSettings,
     kind: std::marker::PhantomData<fn() -> F>,
 }
 
 impl<F: WatchedObject> Watcher<F> {
     /// Makes a watcher; nothing is sent before [`Watcher::run`]. The client must not retry on its own (P20).
-    pub fn new(client: Client, settings: WatchSettings) -> Self {
-        Self { client, settings, kind: std::marker::PhantomData }
+    /// The moments in events are those of `clock`.
+    pub fn new(client: Client, clock: Clock, settings: WatchSettings) -> Self {
+        Self { client, clock, settings, kind: std::marker::PhantomData }
     }
 
     /// Lists and watches without end; returns once the receiver of `out` is gone. Dropping the future aborts all
     /// requests.
     ///
     /// A slow consumer slows the reading down; nothing is dropped.
-    pub async fn run(self, out: mpsc::Sender<Vec<WatchEvent<F>>>, health: watch::Sender<StreamHealth>) {
+    pub async fn run(self, out: mpsc::Sender<Vec<ObjectEvent<F>>>, health: watch::Sender<StreamHealth>) {
         let closed = out.clone();
-        let list_watch = list_watch::run(self.client, &self.settings, out, health);
+        let list_watch = list_watch::run(self.client, self.clock, &self.settings, out, health);
         tokio::select! {
             biased;
             () = closed.closed() => {}
@@ -178,7 +183,7 @@ enum WatchError {
 impl WatchError {
     /// Classifies a status, which came as the response to a request with this verb or as an ERROR event.
     fn of_status<F: WatchedObject>(status: ApiStatus, verb: &'static str) -> Self {
-        let missing = MissingAccess { verb, group: F::GROUP, resource: F::RESOURCE };
+        let missing = MissingAccess { verb, group: F::RESOURCE.group, resource: F::RESOURCE.plural };
         match (status.code, status.reason.as_str()) {
             (410, _) | (_, "Expired" | "Gone") => Self::Expired(status),
             // The position is in the server's future: its store was replaced by an older one.

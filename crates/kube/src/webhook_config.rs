@@ -183,7 +183,7 @@ impl WebhookConfigClient {
         match self.within(&Method::GET, resource, spec).await {
             Ok(body) => match serde_json::from_slice(&body) {
                 Ok(object) => Ok(Some(object)),
-                Err(why) => Err(RequestError::unreadable(resource, &why.to_string())),
+                Err(why) => Err(RequestError::unreadable(resource, why)),
             },
             Err(error) if error.failure == ApiFailure::NotFound => Ok(None),
             Err(error) => Err(error),

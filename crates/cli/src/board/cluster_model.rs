@@ -14,10 +14,10 @@ use super::workload_object::{BudgetObject, WorkloadObject};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use taintward_core::identity::{NodeName, Uid};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::object_event::ObjectIndex as _;
 use taintward_core::time::Now;
 use taintward_kube::decode::DecodedPod;
-use taintward_kube::watch::WatchEvent;
 
 /// The state of a cluster, as the board shows it.
 pub(crate) struct ClusterModel {
@@ -119,8 +119,8 @@ impl ClusterModel {
         self.pods.is_synced()
     }
 
-    pub(crate) fn nodes(&mut self, batch: Vec<WatchEvent<NodeObject>>, now: Now) {
-        for event in batch.into_iter().filter_map(|event| event.into_object_event(now.mono)) {
+    pub(crate) fn nodes(&mut self, batch: Vec<ObjectEvent<NodeObject>>, now: Now) {
+        for event in batch {
             let (fact, object) = event.split(|object| (object.fact().clone(), object));
             self.pods.handle_node(fact, now);
             let shown = |object: NodeObject| (object.fact().uid.clone(), object.view(now.wall));
@@ -157,9 +157,8 @@ impl ClusterModel {
         }
     }
 
-    pub(crate) fn pods(&mut self, batch: Vec<WatchEvent<DecodedPod>>, now: Now) {
-        let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
-        events.for_each(|event| self.pods.handle_pod(event, now));
+    pub(crate) fn pods(&mut self, batch: Vec<ObjectEvent<DecodedPod>>, now: Now) {
+        batch.into_iter().for_each(|event| self.pods.handle_pod(event, now));
         self.judge(now);
     }
 
@@ -183,8 +182,8 @@ impl ClusterModel {
         }
     }
 
-    pub(crate) fn workloads<K>(&mut self, batch: Vec<WatchEvent<WorkloadObject<K>>>, now: Now) {
-        for event in batch.into_iter().filter_map(|event| event.into_object_event(now.mono)) {
+    pub(crate) fn workloads<K>(&mut self, batch: Vec<ObjectEvent<WorkloadObject<K>>>, now: Now) {
+        for event in batch {
             self.workloads.apply(event.map(WorkloadObject::into_view), now);
         }
         for change in self.workloads.take_changes() {
@@ -202,8 +201,8 @@ impl ClusterModel {
         }
     }
 
-    pub(crate) fn budgets(&mut self, batch: Vec<WatchEvent<BudgetObject>>, now: Now) {
-        for event in batch.into_iter().filter_map(|event| event.into_object_event(now.mono)) {
+    pub(crate) fn budgets(&mut self, batch: Vec<ObjectEvent<BudgetObject>>, now: Now) {
+        for event in batch {
             self.budgets.apply(event.map(BudgetObject::blocked), now);
         }
         self.pending.is_any |= !self.budgets.take_changes().is_empty();

@@ -7,9 +7,10 @@ use super::node_object::NodeObject;
 use super::workload_object::{DaemonSet, Deployment, StatefulSet};
 use std::convert::Infallible;
 use std::time::Duration;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Now;
 use taintward_kube::decode::WatchedObject;
-use taintward_kube::watch::{StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher};
+use taintward_kube::watch::{StreamHealth, StreamPhase, WatchScope, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 use tokio::time::MissedTickBehavior;
 
@@ -61,11 +62,11 @@ pub(super) async fn run(source: &BoardSource, state: &BoardState) -> Infallible 
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            Some(update) = updates.recv() => state.update(|model| update(model, (source.now)())),
+            Some(update) = updates.recv() => state.update(|model| update(model, source.clock.now())),
             _ = tick.tick() => {
                 let problem = watches.iter().find_map(WatchState::problem);
                 let listing = || (!state.is_synced()).then(|| "nodes and pods are being listed".to_owned());
-                state.publish((source.now)(), (source.speed)(), problem.or_else(listing));
+                state.publish(source.clock.now(), (source.speed)(), problem.or_else(listing));
             }
         }
     }
@@ -74,15 +75,15 @@ pub(super) async fn run(source: &BoardSource, state: &BoardState) -> Infallible 
 fn watch_kind<F: WatchedObject>(
     source: &BoardSource,
     out: &mpsc::Sender<ModelUpdate>,
-    add: fn(&mut ClusterModel, Vec<WatchEvent<F>>, Now),
+    add: fn(&mut ClusterModel, Vec<ObjectEvent<F>>, Now),
 ) -> WatchState {
     let (batches, mut received) = mpsc::channel(1);
     let (report, health) = watch::channel(StreamHealth::default());
-    let is_namespaced = F::RESOURCE != NodeObject::RESOURCE;
+    let is_namespaced = F::RESOURCE.plural != NodeObject::RESOURCE.plural;
     let namespace = if is_namespaced { source.namespace.clone() } else { String::new() };
     let scope = WatchScope { namespace, ..WatchScope::default() };
-    let watcher =
-        Watcher::<F>::new(source.streams.clone(), WatchSettings { scope, ..WatchSettings::default() });
+    let settings = WatchSettings { scope, ..WatchSettings::default() };
+    let watcher = Watcher::<F>::new(source.streams.clone(), source.clock.clone(), settings);
     let out = out.clone();
     tokio::spawn(async move {
         let forward = async {
@@ -95,5 +96,5 @@ fn watch_kind<F: WatchedObject>(
         };
         tokio::join!(watcher.run(batches, report), forward);
     });
-    WatchState { resource: F::RESOURCE, health }
+    WatchState { resource: F::RESOURCE.plural, health }
 }

@@ -7,7 +7,7 @@ use taintward_core::fact::NodeFact;
 use taintward_core::identity::ResourceVersion;
 use taintward_core::taint::Taint;
 use taintward_core::time::Wall;
-use taintward_kube::decode::{Decoded, DecodedNode, ObjectIdentity, WatchedObject};
+use taintward_kube::decode::{ApiResource, Decoded, DecodedNode, Encoding, ObjectIdentity, WatchedObject};
 
 /// A node as its watch delivers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,21 +17,16 @@ pub(super) struct NodeObject {
 }
 
 impl WatchedObject for NodeObject {
-    const GROUP: &'static str = DecodedNode::GROUP;
-    const PATH: &'static str = DecodedNode::PATH;
-    const RESOURCE: &'static str = DecodedNode::RESOURCE;
-    const KIND: &'static str = DecodedNode::KIND;
+    const RESOURCE: ApiResource = ApiResource::NODES;
     const JSON_ONLY: bool = true;
-    const FIELD_SELECTOR: Option<&'static str> = DecodedNode::FIELD_SELECTOR;
 
-    /// Never requested; if a server sends protobuf anyway, the board shows the node without details.
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        DecodedNode::from_protobuf(bytes).map(|decoded| Self { decoded, details: NodeDetails::default() })
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        let details = NodeDetails::of(bytes).unwrap_or_default();
-        DecodedNode::from_json(bytes).map(|decoded| Self { decoded, details })
+    /// If a server sends protobuf anyway, the board shows the node without details.
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        let details = match encoding {
+            Encoding::Json => NodeDetails::of(bytes).unwrap_or_default(),
+            Encoding::Protobuf => NodeDetails::default(),
+        };
+        DecodedNode::decode(encoding, bytes).map(|decoded| Self { decoded, details })
     }
 
     fn identity(&self) -> ObjectIdentity {

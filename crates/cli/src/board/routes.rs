@@ -97,7 +97,7 @@ impl BoardServer {
         let last = header.or_else(|| query.and_then(|(_, id)| EventId::parse(&id)));
         let viewer = self.state.viewer(last);
         let events = stream::unfold((Arc::clone(self), viewer), async |(server, mut viewer)| {
-            let next = viewer.next(&server.state, || (server.source.now)());
+            let next = viewer.next(&server.state, || server.source.clock.now());
             let message = tokio::time::timeout(ALIVE_EVERY, next).await;
             let message = message.unwrap_or_else(|_| Bytes::from_static(b": alive\n\n"));
             Some((Ok(Frame::data(message)), (server, viewer)))

@@ -8,10 +8,9 @@ use super::workload_object::{BudgetObject, Deployment, WorkloadObject};
 use crate::cluster_change::ClusterChange;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use taintward_core::identity::Uid;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_kube::decode::{Decoded, DecodedPod, ObjectIdentity, WatchedObject};
-use taintward_kube::watch::WatchEvent;
 use testkit::{ObjectExt as _, node, pod, taint, toleration};
 
 const HEADING: Heading<'_> = Heading { now: 0.0, speed: 1.0, problem: None };
@@ -32,14 +31,14 @@ fn object<F: WatchedObject>(json: &Value) -> F {
     object
 }
 
-fn listed<F: WatchedObject>(objects: &[Value]) -> Vec<WatchEvent<F>> {
-    let applied = objects.iter().map(|json| WatchEvent::Applied { fact: object(json), listed: true });
-    let started = WatchEvent::ListStarted { silent_for: None };
-    [started].into_iter().chain(applied).chain([WatchEvent::ListCompleted]).collect()
+fn listed<F: WatchedObject>(objects: &[Value]) -> Vec<ObjectEvent<F>> {
+    let applied = objects.iter().map(|json| ObjectEvent::Applied { fact: object(json), listed: true });
+    let started = ObjectEvent::ListStarted { silent_since: None };
+    [started].into_iter().chain(applied).chain([ObjectEvent::ListCompleted]).collect()
 }
 
-fn applied<F: WatchedObject>(json: &Value) -> Vec<WatchEvent<F>> {
-    vec![WatchEvent::Applied { fact: object(json), listed: false }]
+fn applied<F: WatchedObject>(json: &Value) -> Vec<ObjectEvent<F>> {
+    vec![ObjectEvent::Applied { fact: object(json), listed: false }]
 }
 
 /// A node of the zone `z1`.
@@ -93,7 +92,7 @@ fn decisions(change: &Value) -> Vec<(&str, &str, &str)> {
 
 fn gone(model: &mut ClusterModel, name: &str, seconds: i64) {
     let identity: ObjectIdentity = object::<DecodedPod>(&pod_on("n1", name)).identity();
-    model.pods(vec![WatchEvent::Deleted { uid: Uid::new(name), identity }], after(seconds));
+    model.pods(vec![ObjectEvent::Deleted(identity.into())], after(seconds));
 }
 
 #[test]

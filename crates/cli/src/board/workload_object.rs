@@ -4,13 +4,13 @@ use super::views::WorkloadView;
 use serde::Deserialize;
 use std::marker::PhantomData;
 use taintward_core::identity::{ResourceVersion, Uid};
-use taintward_kube::decode::{Decoded, ObjectIdentity, UndecodableObject, WatchedObject};
+use taintward_kube::decode::{
+    ApiResource, Decoded, Encoding, ObjectIdentity, UndecodableObject, WatchedObject,
+};
 
 /// A kind of workload with a desired number of pods.
-pub(crate) trait WorkloadResource: Send + 'static {
-    const PATH: &'static str;
-    const RESOURCE: &'static str;
-    const KIND: &'static str;
+pub(crate) trait WorkloadKind: Send + 'static {
+    const RESOURCE: ApiResource;
 }
 
 /// `apps/v1` Deployment.
@@ -25,22 +25,27 @@ pub(crate) enum StatefulSet {}
 #[derive(Debug)]
 pub(crate) enum DaemonSet {}
 
-impl WorkloadResource for Deployment {
-    const PATH: &'static str = "/apis/apps/v1/deployments";
-    const RESOURCE: &'static str = "deployments";
-    const KIND: &'static str = "Deployment";
+impl WorkloadKind for Deployment {
+    const RESOURCE: ApiResource = optional("apps", "/apis/apps/v1/deployments", "deployments", "Deployment");
 }
 
-impl WorkloadResource for StatefulSet {
-    const PATH: &'static str = "/apis/apps/v1/statefulsets";
-    const RESOURCE: &'static str = "statefulsets";
-    const KIND: &'static str = "StatefulSet";
+impl WorkloadKind for StatefulSet {
+    const RESOURCE: ApiResource =
+        optional("apps", "/apis/apps/v1/statefulsets", "statefulsets", "StatefulSet");
 }
 
-impl WorkloadResource for DaemonSet {
-    const PATH: &'static str = "/apis/apps/v1/daemonsets";
-    const RESOURCE: &'static str = "daemonsets";
-    const KIND: &'static str = "DaemonSet";
+impl WorkloadKind for DaemonSet {
+    const RESOURCE: ApiResource = optional("apps", "/apis/apps/v1/daemonsets", "daemonsets", "DaemonSet");
+}
+
+/// A kind without which the board shows everything else.
+const fn optional(
+    group: &'static str,
+    path: &'static str,
+    plural: &'static str,
+    kind: &'static str,
+) -> ApiResource {
+    ApiResource { is_optional: true, ..ApiResource::new(group, path, plural, kind) }
 }
 
 /// A workload.
@@ -110,20 +115,25 @@ struct BudgetStatusJson {
     expected_pods: i64,
 }
 
-fn decode<S, T, O>(bytes: &[u8], object: impl FnOnce(BoardObjectJson<S, T>) -> O) -> Decoded<O>
+/// The watch requests JSON, so that protobuf is an error.
+fn decode<S, T, O: WatchedObject>(
+    encoding: Encoding,
+    bytes: &[u8],
+    object: impl FnOnce(BoardObjectJson<S, T>) -> O,
+) -> Decoded<O>
 where
     S: for<'de> Deserialize<'de> + Default,
     T: for<'de> Deserialize<'de> + Default,
 {
-    match serde_json::from_slice(bytes) {
-        Ok(json) => Decoded::Object(object(json)),
-        Err(why) => Decoded::Undecodable(UndecodableObject { identity: None, why: why.to_string() }),
-    }
-}
-
-/// The watch requests JSON, so that protobuf is an error.
-fn never_binary<O>(kind: &str) -> Decoded<O> {
-    let why = format!("a {kind} in protobuf, although the request accepts JSON only");
+    let why = match encoding {
+        Encoding::Json => match serde_json::from_slice(bytes) {
+            Ok(json) => return Decoded::Object(object(json)),
+            Err(why) => why.to_string(),
+        },
+        Encoding::Protobuf => {
+            format!("a {} in protobuf, although the request accepts JSON only", O::RESOURCE.kind)
+        }
+    };
     Decoded::Undecodable(UndecodableObject { identity: None, why })
 }
 
@@ -139,25 +149,16 @@ impl<K> WorkloadObject<K> {
     }
 }
 
-impl<K: WorkloadResource> WatchedObject for WorkloadObject<K> {
-    const GROUP: &'static str = "apps";
-    const PATH: &'static str = K::PATH;
-    const RESOURCE: &'static str = K::RESOURCE;
-    const KIND: &'static str = K::KIND;
-    const OPTIONAL: bool = true;
+impl<K: WorkloadKind> WatchedObject for WorkloadObject<K> {
+    const RESOURCE: ApiResource = K::RESOURCE;
     const JSON_ONLY: bool = true;
-    const FIELD_SELECTOR: Option<&'static str> = None;
 
-    fn from_protobuf(_: &[u8]) -> Decoded<Self> {
-        never_binary(K::KIND)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        decode(bytes, |json: BoardObjectJson<WorkloadSpecJson, WorkloadStatusJson>| {
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        decode(encoding, bytes, |json: BoardObjectJson<WorkloadSpecJson, WorkloadStatusJson>| {
             let BoardObjectJson { metadata, spec, status } = json;
             let view = WorkloadView {
                 id: metadata.uid,
-                kind: K::KIND,
+                kind: K::RESOURCE.kind,
                 namespace: metadata.namespace,
                 name: metadata.name,
                 healthy: status.ready_replicas.max(status.number_ready),
@@ -193,20 +194,16 @@ impl BudgetObject {
 }
 
 impl WatchedObject for BudgetObject {
-    const GROUP: &'static str = "policy";
-    const PATH: &'static str = "/apis/policy/v1/poddisruptionbudgets";
-    const RESOURCE: &'static str = "poddisruptionbudgets";
-    const KIND: &'static str = "PodDisruptionBudget";
-    const OPTIONAL: bool = true;
+    const RESOURCE: ApiResource = optional(
+        "policy",
+        "/apis/policy/v1/poddisruptionbudgets",
+        "poddisruptionbudgets",
+        "PodDisruptionBudget",
+    );
     const JSON_ONLY: bool = true;
-    const FIELD_SELECTOR: Option<&'static str> = None;
 
-    fn from_protobuf(_: &[u8]) -> Decoded<Self> {
-        never_binary(Self::KIND)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        decode(bytes, |json: BoardObjectJson<NoSpecJson, BudgetStatusJson>| Self {
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        decode(encoding, bytes, |json: BoardObjectJson<NoSpecJson, BudgetStatusJson>| Self {
             uid: Uid::new(&json.metadata.uid),
             version: ResourceVersion::parse(&json.metadata.resource_version),
             namespace: json.metadata.namespace,

@@ -26,12 +26,16 @@ impl ServerClock {
     /// The clock of a server whose response arrived between these times of this machine.
     pub(crate) fn of(sent: Wall, received: Wall, date: Option<Wall>) -> Self {
         let ahead = date.map_or(0, |date| ahead(sent, received, date));
-        Self { clock: Clock::system(), ahead }
+        Self { clock: Clock::system_behind(ahead), ahead }
     }
 
     pub(crate) fn now(&self) -> Now {
-        let now = self.clock.now();
-        Now { wall: Wall::from_micros(now.wall.as_micros().saturating_add(self.ahead)), ..now }
+        self.clock.now()
+    }
+
+    /// The same as a clock for a watcher.
+    pub(crate) const fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// How far the server's clock is ahead of this machine's, in microseconds; negative: behind.

@@ -14,6 +14,7 @@ use taintward_kube::api::RequestBudget;
 use taintward_kube::api::RequestError;
 use taintward_kube::api::paged_list::{self, ListRequest, pages};
 use taintward_kube::config::{ConnectSettings, Connected, ServerInfo, connect, greet};
+use taintward_kube::decode::DecodeError;
 use taintward_kube::snapshot;
 
 /// A cluster that responds.
@@ -73,7 +74,7 @@ impl<'c> ClusterReader<'c> {
     pub(crate) async fn each(
         &self,
         listing: ListRequest<'_>,
-        add: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+        add: &mut dyn FnMut(&[u8]) -> Result<(), DecodeError>,
     ) -> Result<(), RequestError> {
         pages(&self.connected.streams, listing, self.cluster.server.timeout, add).await
     }

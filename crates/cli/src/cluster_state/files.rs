@@ -27,6 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use taintward_core::cluster_snapshot::SnapshotBuilder;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::decode::DecodeError;
 use taintward_kube::snapshot;
 use taintward_kube::wire::{MetaJson, ObjectJson, object_from_slice};
 
@@ -122,12 +123,12 @@ impl FileReader {
         text: &str,
         kind: StateObjectKind,
         object: &StateObject<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), DecodeError> {
         let json = match object.body {
             ObjectBody::Json(json) => json,
             ObjectBody::Tree(tree) => {
                 repeated_fields::warn(file, tree);
-                return self.decode(kind, to_json(tree)?.into());
+                return self.decode(kind, serde_json::to_vec(tree)?.into());
             }
         };
         let mut result = self.decode(kind, json.as_bytes().into());
@@ -136,14 +137,16 @@ impl FileReader {
             manifest::each_from(json, object.at(text), |tree| {
                 if !tree.repeated().is_empty() {
                     repeated_fields::warn(file, tree);
-                    result = to_json(tree).and_then(|json| self.decode(kind, json.into()));
+                    result = serde_json::to_vec(tree)
+                        .map_err(DecodeError::from)
+                        .and_then(|json| self.decode(kind, json.into()));
                 }
             });
         }
         result
     }
 
-    fn decode(&mut self, kind: StateObjectKind, json: Cow<'_, [u8]>) -> Result<(), String> {
+    fn decode(&mut self, kind: StateObjectKind, json: Cow<'_, [u8]>) -> Result<(), DecodeError> {
         let json = with_uid(json);
         let another = match kind {
             StateObjectKind::Node => {
@@ -169,8 +172,9 @@ impl FileReader {
             }
         };
         if another {
-            return Err("it appeared before with another uid; check that the files are not of two clusters"
-                .to_owned());
+            return Err(DecodeError::new(
+                "it appeared before with another uid; check that the files are not of two clusters",
+            ));
         }
         Ok(())
     }
@@ -269,10 +273,6 @@ enum ObjectBody<'t> {
 }
 
 /// In the API server's form.
-fn to_json(tree: &YamlNode) -> Result<Vec<u8>, String> {
-    serde_json::to_vec(tree).map_err(|why| why.to_string())
-}
-
 impl StateObject<'_> {
     /// `metadata.name`.
     fn name(&self) -> String {

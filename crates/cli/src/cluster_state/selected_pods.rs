@@ -28,7 +28,8 @@ pub(super) struct SelectedPods {
 
 impl SelectedPods {
     pub(super) fn of(cluster: &ClusterOptions) -> Result<Self, ClusterStateError> {
-        let labels = LabelRequirements::parse(cluster.selector()).map_err(ClusterStateError::Selector)?;
+        let labels = LabelRequirements::parse(cluster.selector())
+            .map_err(|why| ClusterStateError::Selector(why.to_string()))?;
         let fields = PodFieldSelector::parse(cluster.fields()).map_err(ClusterStateError::Selector)?;
         let namespace = cluster.named_namespace().to_owned();
         Ok(Self { namespace, labels, fields, fitting: BTreeSet::new() })

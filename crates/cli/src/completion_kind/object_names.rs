@@ -142,7 +142,7 @@ fn listed(
         let listing = ListRequest { group, plural, namespace, selector: "", fields: "" };
         let mut names = Vec::new();
         let add = &mut |item: &[u8]| {
-            let item: ObjectJson<MetaJson<'_>> = object_from_slice(item).map_err(|why| why.to_string())?;
+            let item: ObjectJson<MetaJson<'_>> = object_from_slice(item)?;
             names.push(item.metadata.name.to_string());
             Ok(())
         };

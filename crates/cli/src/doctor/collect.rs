@@ -73,7 +73,7 @@ pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorArg
         };
         let request = ListRequest { group, plural, namespace, selector: "", fields };
         let add = &mut |json: &[u8]| {
-            let object = listed(kind, json).map_err(|why| why.to_string())?;
+            let object = listed(kind, json)?;
             facts.borrow_mut().add(&object.called("v1", kind));
             Ok(())
         };

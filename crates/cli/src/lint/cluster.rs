@@ -11,6 +11,7 @@ use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestError;
 use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::config::Connected;
+use taintward_kube::decode::DecodeError;
 
 /// API group, plural name and kind.
 type ListedKind = (&'static str, &'static str, &'static str);
@@ -167,7 +168,7 @@ impl ClusterLint<'_> {
         let add = &mut |item: &[u8]| {
             let item =
                 manifest::excerpt(item, |section, field| section != "status" && !UNUSED.contains(&field));
-            let item = item.map_err(|why| why.to_string())?;
+            let item = item.map_err(|why| DecodeError::new(why.to_string()))?;
             put(&item.called(&version, kind));
             Ok(())
         };

@@ -5,12 +5,12 @@ use super::tracker::PendingTracker;
 use crate::cluster_change::ClusterChange;
 use std::time::Duration;
 use taintward_core::fact::NodeFact;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Now;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::clock::Clock;
 use taintward_kube::decode::{DecodedPod, WatchedObject};
-use taintward_kube::watch::{
-    MissingAccess, StreamHealth, StreamPhase, WatchEvent, WatchScope, WatchSettings, Watcher,
-};
+use taintward_kube::watch::{MissingAccess, StreamHealth, StreamPhase, WatchScope, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior};
 
@@ -18,17 +18,17 @@ use tokio::time::{Interval, MissedTickBehavior};
 const BATCHES_MAX: usize = 16;
 
 /// The pods with a deadline.
-pub(crate) struct DeadlineWatch<'c> {
+pub(crate) struct DeadlineWatch {
     tracker: PendingTracker,
     nodes: WatchInput<NodeFact>,
     pods: WatchInput<DecodedPod>,
     tick: Interval,
-    now: Box<dyn Fn() -> Now + 'c>,
+    clock: Clock,
 }
 
 /// The watch of one kind.
 struct WatchInput<F> {
-    batches: mpsc::Receiver<Vec<WatchEvent<F>>>,
+    batches: mpsc::Receiver<Vec<ObjectEvent<F>>>,
     health: watch::Receiver<StreamHealth>,
 }
 
@@ -38,29 +38,29 @@ pub(crate) enum WatchProblem {
     Interrupted(String),
 }
 
-impl<'c> DeadlineWatch<'c> {
+impl DeadlineWatch {
     /// Follows the pods of the scope, and looks for those that are overdue at each tick.
     pub(crate) fn new(
         client: &kube::Client,
         pods: WatchScope,
         numeric: NumericOperators,
         tick: Duration,
-        now: Box<dyn Fn() -> Now + 'c>,
+        clock: Clock,
     ) -> Self {
         let mut tick = tokio::time::interval(tick);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             tracker: PendingTracker::new(numeric, &pods.namespace),
-            nodes: WatchInput::listen(client, WatchScope::default()),
-            pods: WatchInput::listen(client, pods),
+            nodes: WatchInput::listen(client, &clock, WatchScope::default()),
+            pods: WatchInput::listen(client, &clock, pods),
             tick,
-            now,
+            clock,
         }
     }
 
     /// The cluster's time.
     pub(crate) fn now(&self) -> Now {
-        (self.now)()
+        self.clock.now()
     }
 
     /// Waits for events, for another health of a watch, or for the tick, and returns what changed, in the order of names.
@@ -94,10 +94,11 @@ impl<'c> DeadlineWatch<'c> {
 }
 
 impl<F: WatchedObject> WatchInput<F> {
-    fn listen(client: &kube::Client, scope: WatchScope) -> Self {
+    fn listen(client: &kube::Client, clock: &Clock, scope: WatchScope) -> Self {
         let (out, batches) = mpsc::channel(BATCHES_MAX);
         let (report, health) = watch::channel(StreamHealth::default());
-        let watcher = Watcher::<F>::new(client.clone(), WatchSettings { scope, ..WatchSettings::default() });
+        let settings = WatchSettings { scope, ..WatchSettings::default() };
+        let watcher = Watcher::<F>::new(client.clone(), clock.clone(), settings);
         tokio::spawn(watcher.run(out, report));
         Self { batches, health }
     }

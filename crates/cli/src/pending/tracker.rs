@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use taintward_core::engine::Engine as _;
 use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, PodRef, Uid};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 use taintward_kube::decode::DecodedPod;
-use taintward_kube::watch::WatchEvent;
 
 /// A row that was shown, and whether it was shown as overdue.
 #[derive(Clone, Debug)]
@@ -37,14 +37,12 @@ impl PendingTracker {
         Self { verdicts, namespace: namespace.to_owned(), shown: BTreeMap::new() }
     }
 
-    pub(crate) fn nodes(&mut self, batch: Vec<WatchEvent<NodeFact>>, now: Now) {
-        let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
-        events.for_each(|event| self.verdicts.handle_node(event, now));
+    pub(crate) fn nodes(&mut self, batch: Vec<ObjectEvent<NodeFact>>, now: Now) {
+        batch.into_iter().for_each(|event| self.verdicts.handle_node(event, now));
     }
 
-    pub(crate) fn pods(&mut self, batch: Vec<WatchEvent<DecodedPod>>, now: Now) {
-        let events = batch.into_iter().filter_map(|event| event.into_object_event(now.mono));
-        events.for_each(|event| self.verdicts.handle_pod(event, now));
+    pub(crate) fn pods(&mut self, batch: Vec<ObjectEvent<DecodedPod>>, now: Now) {
+        batch.into_iter().for_each(|event| self.verdicts.handle_pod(event, now));
     }
 
     /// Whether both lists were complete once; before, the verdicts are incomplete.
@@ -179,11 +177,11 @@ mod tests {
         fact
     }
 
-    fn listed<F>(fact: F) -> Vec<WatchEvent<F>> {
+    fn listed<F>(fact: F) -> Vec<ObjectEvent<F>> {
         vec![
-            WatchEvent::ListStarted { silent_for: None },
-            WatchEvent::Applied { fact, listed: true },
-            WatchEvent::ListCompleted,
+            ObjectEvent::ListStarted { silent_since: None },
+            ObjectEvent::Applied { fact, listed: true },
+            ObjectEvent::ListCompleted,
         ]
     }
 
@@ -224,12 +222,12 @@ mod tests {
     }
 
     fn apply(tracker: &mut PendingTracker, pod: DecodedPod, seconds: f64) {
-        tracker.pods(vec![WatchEvent::Applied { fact: pod, listed: false }], after(seconds));
+        tracker.pods(vec![ObjectEvent::Applied { fact: pod, listed: false }], after(seconds));
     }
 
     fn delete(tracker: &mut PendingTracker, seconds: f64) {
         let identity = pod_with(true, false).identity();
-        tracker.pods(vec![WatchEvent::Deleted { uid: Uid::new("u"), identity }], after(seconds));
+        tracker.pods(vec![ObjectEvent::Deleted(identity.into())], after(seconds));
     }
 
     #[test]
@@ -249,7 +247,7 @@ mod tests {
         assert_eq!(events(&mut tracker, 24.0), [""; 0]);
         assert_eq!(events(&mut tracker, 26.0), ["Overdue"]);
         assert_eq!(events(&mut tracker, 90.0), [""; 0], "once");
-        tracker.nodes(vec![WatchEvent::Applied { fact: node_with(None), listed: false }], after(91.0));
+        tracker.nodes(vec![ObjectEvent::Applied { fact: node_with(None), listed: false }], after(91.0));
         assert_eq!(events(&mut tracker, 91.0), ["Cancelled"]);
     }
 
@@ -262,9 +260,9 @@ mod tests {
         delete(&mut tracker, 25.0);
         assert_eq!(events(&mut tracker, 25.0), ["Deleted"], "never overdue: it was gone when this was asked");
         let mut tracker = counting();
-        tracker.nodes(vec![WatchEvent::Applied { fact: node_with(None), listed: false }], after(5.0));
+        tracker.nodes(vec![ObjectEvent::Applied { fact: node_with(None), listed: false }], after(5.0));
         assert_eq!(events(&mut tracker, 5.0), ["Cancelled"]);
-        tracker.nodes(vec![WatchEvent::Applied { fact: node_with(tolerated()), listed: false }], after(6.0));
+        tracker.nodes(vec![ObjectEvent::Applied { fact: node_with(tolerated()), listed: false }], after(6.0));
         assert_eq!(events(&mut tracker, 6.0), ["CountingDown"]);
     }
 

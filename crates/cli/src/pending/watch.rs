@@ -83,7 +83,7 @@ enum WatchOutput {
 
 /// A list that is watched.
 struct PendingWatch<'a> {
-    deadlines: DeadlineWatch<'a>,
+    deadlines: DeadlineWatch,
     reader: &'a ClusterReader<'a>,
     view: PrintOptions,
     form: &'a OutputFormat,
@@ -104,7 +104,7 @@ impl<'a> PendingWatch<'a> {
         let (client, numeric) = (&reader.connected.streams, options.state.numeric());
         let namespace = scope.namespace.clone();
         Self {
-            deadlines: DeadlineWatch::new(client, scope, numeric, TICK, Box::new(move || reader.clock.now())),
+            deadlines: DeadlineWatch::new(client, scope, numeric, TICK, reader.clock.clock().clone()),
             reader,
             view: options.state.output.view(),
             form: &options.state.output.output,

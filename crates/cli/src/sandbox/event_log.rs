@@ -1,6 +1,5 @@
 //! Describes the changes of the sandbox that matter to users, a line each.
 
-use super::deadline_watch;
 use crate::board::NodeChange;
 use crate::cluster_change::ClusterChange;
 use crate::output::harmless;
@@ -20,11 +19,11 @@ const WAITING_MAX: usize = 10_000;
 /// The changes of a sandbox from now on.
 pub(crate) struct EventLog {
     changes: mpsc::Receiver<String>,
-    deadlines: DeadlineWatch<'static>,
+    deadlines: DeadlineWatch,
 }
 
 impl EventLog {
-    pub(crate) fn follow(world: &World) -> Self {
+    pub(crate) fn follow(world: &World, deadlines: DeadlineWatch) -> Self {
         let (out, changes) = mpsc::channel(WAITING_MAX);
         world.server().store().follow(Box::new(move |number, event| {
             // A reader that is far behind misses lines; the cluster does not wait for it.
@@ -32,7 +31,7 @@ impl EventLog {
                 words(number, event).into_iter().for_each(|line| _ = out.try_send(line));
             }
         }));
-        Self { changes, deadlines: deadline_watch(world.server()) }
+        Self { changes, deadlines }
     }
 
     /// Waits for the next lines, if there are any.
@@ -52,8 +51,8 @@ impl EventLog {
 ///
 /// # Errors
 /// If they cannot be written for another reason.
-pub(crate) async fn run(world: &World, introduction: &[String]) -> io::Result<()> {
-    let mut log = EventLog::follow(world);
+pub(crate) async fn run(world: &World, deadlines: DeadlineWatch, introduction: &[String]) -> io::Result<()> {
+    let mut log = EventLog::follow(world, deadlines);
     let mut out = io::stdout();
     let mut print = |line: &str| writeln!(out, "{}", harmless(line)).and_then(|()| out.flush());
     let result: io::Result<()> = async {

@@ -1,25 +1,22 @@
 //! Shows the next evictions below the introduction on a terminal, with the list of `taintward pending -w`.
 
-use super::deadline_watch;
 use crate::color::ColorChoice;
 use crate::output::{PrintOptions, Terminal};
-use crate::pending::{TerminalScreen, live_list, quit};
+use crate::pending::{DeadlineWatch, TerminalScreen, live_list, quit};
 use futures::FutureExt as _;
 use std::io;
 use std::pin::pin;
-use taintward_sandbox::world::World;
 
 /// Draws until the user presses q. The failure to open the board, if any, is a note.
 ///
 /// # Errors
 /// If the terminal cannot be written.
 pub(crate) async fn run(
-    world: &World,
+    mut deadlines: DeadlineWatch,
     introduction: &[String],
     opening: impl Future<Output = Option<String>>,
 ) -> io::Result<()> {
     let mut screen = TerminalScreen::below(introduction)?;
-    let mut deadlines = deadline_watch(world.server());
     let mut quit = quit();
     let view = PrintOptions::on(Terminal::of_standard_output(ColorChoice::Auto.paints()));
     let (mut opening, mut failure) = (pin!(opening.fuse()), None);

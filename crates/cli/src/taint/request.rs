@@ -191,7 +191,7 @@ async fn labelled(
     let mut names = Vec::new();
     let listing = ListRequest { group: "", plural: "nodes", namespace: "", selector, fields: "" };
     let add = &mut |item: &[u8]| {
-        let item: ObjectJson<MetaJson<'_>> = object_from_slice(item).map_err(|why| why.to_string())?;
+        let item: ObjectJson<MetaJson<'_>> = object_from_slice(item)?;
         names.push(item.metadata.name.to_string());
         Ok(())
     };

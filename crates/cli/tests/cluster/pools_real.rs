@@ -11,13 +11,15 @@ use taintward_core::admission::pool::{
     DedicatedPool, NodeEdits, PoolAssessment, PoolStatus, PoolValidity, RecordTrust, reconcile,
 };
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact, observed_status};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Wall;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::create_node;
 use taintward_envtest::{Account, Cluster, ClusterConfig, TestApi, wait};
+use taintward_kube::clock::Clock;
 use taintward_kube::decode::{NamespaceObject, PolicyObject, WatchedObject};
 use taintward_kube::pools::{PoolNodeBody, status_patch};
-use taintward_kube::watch::{WatchEvent, WatchSettings, Watcher};
+use taintward_kube::watch::{WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 
 /// The timeout of all waits.
@@ -102,13 +104,17 @@ async fn received<F: WatchedObject + PartialEq + std::fmt::Debug>(cluster: &Clus
         let client = kube::Client::try_from(config).unwrap();
         let (out, mut changes) = mpsc::channel(8);
         let (health, _kept) = watch::channel(taintward_kube::watch::StreamHealth::default());
-        let listener = Watcher::<F>::new(client, WatchSettings { watch_list, ..WatchSettings::default() });
+        let listener = Watcher::<F>::new(
+            client,
+            Clock::system(),
+            WatchSettings { watch_list, ..WatchSettings::default() },
+        );
         let running = tokio::spawn(listener.run(out, health));
         found.push(loop {
             let batch = tokio::time::timeout(STARTUP_TIMEOUT, changes.recv()).await.unwrap().unwrap();
             let fact = batch.into_iter().find_map(|one| match one {
-                WatchEvent::Applied { fact, .. } if F::identity(&fact).name == name => Some(fact),
-                WatchEvent::Undecodable(odd) => panic!("{odd:?}"),
+                ObjectEvent::Applied { fact, .. } if F::identity(&fact).name == name => Some(fact),
+                ObjectEvent::Undecodable(odd) => panic!("{odd:?}"),
                 _ => None,
             });
             if let Some(fact) = fact {

@@ -114,6 +114,16 @@ async fn the_board_has_pods_without_a_time(harness: &ManagedHarness, board: &Arc
     assert_eq!(object(harness, &["explain", "pod/stays"]).await["outcome"], "Stays");
 }
 
+/// A node, and two pods on it that tolerate each taint for some seconds.
+async fn create_node_with_pods(harness: &ManagedHarness, node: &str) {
+    create_node(&harness.admin, node, &[]).await.unwrap();
+    for at in 0..2 {
+        let fixture = pod(&format!("{node}-{at}"), node).bearing(MAINTENANCE, Some(OWN));
+        let fixture = fixture.bearing(NOT_READY, Some(OWN)).bearing(UNREACHABLE, Some(OWN));
+        fixture.create(&harness.admin).await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "current_thread")]
 async fn every_view_names_the_time_at_which_a_pod_leaves() {
     let Some(tools) = binaries::for_test("every_view_names_the_time_at_which_a_pod_leaves") else { return };
@@ -128,12 +138,7 @@ async fn every_view_names_the_time_at_which_a_pod_leaves() {
     let (_running, board) = tokio::task::spawn_blocking(move || board_with(&kubeconfig)).await.unwrap();
     let board = Arc::new(board);
     for node in ["a", "b", "c"] {
-        create_node(&harness.admin, node, &[]).await.unwrap();
-        for at in 0..2 {
-            let fixture = pod(&format!("{node}-{at}"), node).bearing(MAINTENANCE, Some(OWN));
-            let fixture = fixture.bearing(NOT_READY, Some(OWN)).bearing(UNREACHABLE, Some(OWN));
-            fixture.create(&harness.admin).await.unwrap();
-        }
+        create_node_with_pods(&harness, node).await;
     }
     let (code, message) = harness.command(&["guard", "on", "default", "--ceiling", "600s"]).await;
     assert_eq!(code, Some(0), "{message}");

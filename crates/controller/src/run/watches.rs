@@ -1,9 +1,11 @@
 //! Starts the watches and connects them to the queues of the control loops.
+//!
+//! - Several loops share a watch of nodes or pods, and each subscribes to its part of the objects.
 
 use super::{EngineQueues, WatchSet, WatchSlot};
 use crate::dedicated_pools::{self, PoolStreamDemand};
 use crate::eviction;
-use crate::fan_out::{self, ConsumerQueue, Consumers, EventMeter, OnDemandConsumer, Split};
+use crate::fan_out::{EventForm, FanOut};
 use crate::metrics::{ControllerMetrics, Resource};
 use crate::node_lifecycle;
 use crate::settings::{ControllerSettings, EvictionScope};
@@ -13,9 +15,13 @@ use crate::toleration_seconds::{self, SecondsWatches};
 use crate::watch_queues::WatchReceiver;
 use kube::Client;
 use std::sync::Arc;
+use taintward_core::dedicated_pools::PoolNodeFact;
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::object_event::ObjectEvent;
+use taintward_core::toleration_guard::guarded_node;
 use taintward_kube::clock::Clock;
-use taintward_kube::decode::{DecodedPod, NamespaceObject, NodeForAllControllers, WatchedObject};
-use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent};
+use taintward_kube::decode::{Decoded, DecodedPod, NamespaceObject, NodeForAllControllers, WatchedObject};
+use taintward_kube::watch::{RelistTrigger, StreamHealth};
 use tokio::sync::{mpsc, watch};
 
 /// The largest number of batches of one watch that wait for a loop.
@@ -49,143 +55,135 @@ impl WatchSet {
         clock: &Clock,
         tasks: &mut TaskSet,
     ) -> EngineQueues {
-        let (relist_now, demanded) = (self.relist_now, self.demand.on());
-        let mut hearing = WatchSpawner { streams, settings, metrics, clock, tasks, relist_now, demanded };
-        let nodes = hearing.shared::<NodeForAllControllers>(self.nodes);
-        let pods = hearing.shared::<DecodedPod>(self.pods);
-        let leases = nodes.health.is_some().then(|| hearing.alone(heartbeats, self.leases));
-        let (pool_namespaces, seconds_namespaces) = hearing.namespaces(self.namespaces);
-        let eviction = nodes.eviction.zip(pods.eviction);
-        let eviction = eviction.map(|(nodes, pods)| eviction::watch_queues(nodes, pods, metrics));
-        let node_lifecycle = nodes
-            .health
-            .zip(pods.health)
-            .zip(leases)
-            .map(|((nodes, pods), leases)| node_lifecycle::watch_queues(leases, nodes, pods));
-        let pools = nodes.pools.zip(pods.pools).zip(pool_namespaces).map(|((nodes, pods), namespaces)| {
-            let pools = hearing.alone(streams, self.pools);
-            (dedicated_pools::watch_queues(pools, nodes, namespaces, pods), self.demand)
+        let controllers = &settings.controllers;
+        let fan_out = |slot: &WatchSlot| metrics.watches.undecodable.of(slot.resource);
+        let mut nodes = FanOut::<NodeForAllControllers>::new(fan_out(&self.nodes));
+        let mut pods = FanOut::<DecodedPod>::new(fan_out(&self.pods));
+        let mut namespaces = FanOut::<NamespaceObject>::new(fan_out(&self.namespaces));
+        let relist_now = self.relist_now;
+        let mut spawner = WatchSpawner { settings, metrics, clock, tasks, relist_now };
+
+        let eviction = controllers.eviction().map(|scope| {
+            let (node, pod) = eviction_forms(scope);
+            eviction::watch_queues(nodes.subscribe(node), pods.subscribe(pod), metrics)
         });
-        let is_backfilled = settings.controllers.toleration_backfill.is_some();
-        let seconds = seconds_namespaces.map(|namespaces| SecondsWatches {
-            namespaces,
-            policies: is_backfilled.then(|| hearing.alone(streams, self.policies)),
+        let node_lifecycle = controllers.node_lifecycle.is_some().then(|| {
+            let leases = spawner.watch(heartbeats, self.leases, None);
+            let nodes = nodes.subscribe(|node, listed| applied(node.node.health.clone(), listed));
+            let pods = pods.subscribe(|pod, listed| applied(pod.health(), listed));
+            node_lifecycle::watch_queues(leases, nodes, pods)
         });
-        let toleration_seconds = nodes.toleration_seconds.zip(pods.toleration_seconds);
-        let toleration_seconds =
-            toleration_seconds.map(|(nodes, pods)| toleration_seconds::watch_queues(nodes, pods, seconds));
-        EngineQueues { eviction, node_lifecycle, pools, toleration_seconds }
+        let pools = controllers.dedicated_pools.then(|| {
+            let on = || self.demand.on();
+            let nodes = nodes.subscribe_while(on(), pool_node);
+            let pods = pods.subscribe_while(on(), |pod, listed| present(pod, pod.resident(), listed));
+            let namespaces = namespaces.subscribe(|namespace, listed| applied(namespace.clone(), listed));
+            let pools = spawner.watch(streams, self.pools, None);
+            dedicated_pools::watch_queues(pools, nodes, namespaces, pods)
+        });
+        let toleration_seconds = controllers.change_seconds().then(|| {
+            let nodes = nodes.subscribe(|node, listed| applied(node.node.for_holds(), listed));
+            let pods = pods.subscribe(|pod, listed| present(pod, pod.for_holds(), listed));
+            let is_backfilled = controllers.toleration_backfill.is_some();
+            let seconds = controllers.follow_namespaces().then(|| SecondsWatches {
+                namespaces: namespaces.subscribe(|namespace, listed| applied(namespace.clone(), listed)),
+                policies: is_backfilled.then(|| spawner.watch(streams, self.policies, None)),
+            });
+            toleration_seconds::watch_queues(nodes, pods, seconds)
+        });
+        // What only pools need is watched only while there is one.
+        let for_pools = |needed: bool| (!needed).then(|| self.demand.on());
+        spawner.share(streams, self.nodes, for_pools(controllers.watch_pods()), nodes);
+        spawner.share(streams, self.pods, for_pools(controllers.watch_pods()), pods);
+        spawner.share(streams, self.namespaces, for_pools(controllers.follow_namespaces()), namespaces);
+        EngineQueues {
+            eviction,
+            node_lifecycle,
+            pools: pools.map(|queues| (queues, self.demand)),
+            toleration_seconds,
+        }
     }
 }
 
-/// The queues for the parts of one watch.
-struct SplitQueues<S: Split> {
-    eviction: Option<WatchReceiver<S::Eviction>>,
-    health: Option<WatchReceiver<S::Health>>,
-    pools: Option<WatchReceiver<S::Pools>>,
-    toleration_seconds: Option<WatchReceiver<S::Holds>>,
+/// The node and the pod as taint eviction sees them.
+fn eviction_forms(
+    scope: EvictionScope,
+) -> (EventForm<NodeForAllControllers, NodeFact>, EventForm<DecodedPod, PodFact>) {
+    match scope {
+        EvictionScope::AllPods => (
+            |node, listed| applied(node.node.taints.clone(), listed),
+            |pod, listed| applied(pod.pod.clone(), listed),
+        ),
+        EvictionScope::GuardedPods => (
+            |node, listed| applied(guarded_node(node.node.taints.clone()), listed),
+            |pod, listed| present(pod, pod.for_guard(), listed),
+        ),
+    }
+}
+
+/// The node as pools see it: decoded by itself, because others understand a node of which pools cannot decode their part.
+fn pool_node(node: &NodeForAllControllers, listed: bool) -> ObjectEvent<PoolNodeFact> {
+    match &node.member {
+        Decoded::Object(member) => applied(member.clone(), listed),
+        Decoded::Undecodable(_) => ObjectEvent::Undecodable(node.identity().into()),
+        Decoded::Unbound(_) => ObjectEvent::Deleted(node.identity().into()),
+    }
+}
+
+fn applied<F>(fact: F, listed: bool) -> ObjectEvent<F> {
+    ObjectEvent::Applied { fact, listed }
+}
+
+/// The object, or its deletion if it is not one for this subscriber.
+fn present<F>(object: &impl WatchedObject, fact: Option<F>, listed: bool) -> ObjectEvent<F> {
+    fact.map_or_else(|| ObjectEvent::Deleted(object.identity().into()), |fact| applied(fact, listed))
 }
 
 /// What starting a watch needs.
 struct WatchSpawner<'a> {
-    streams: &'a Client,
     settings: &'a ControllerSettings,
     metrics: &'a Arc<ControllerMetrics>,
     clock: &'a Clock,
     tasks: &'a mut TaskSet,
     relist_now: RelistTrigger,
-    /// Whether there is a pool, as far as is known.
-    demanded: watch::Receiver<bool>,
 }
 
 impl WatchSpawner<'_> {
-    /// Starts a watch that several loops share. If only pools use it, it runs only while there is one.
-    fn shared<S: Split + WatchedObject>(&mut self, slot: WatchSlot) -> SplitQueues<S> {
-        let controllers = &self.settings.controllers;
-        let scope = controllers.eviction();
-        let (eviction, to_eviction) = way(scope.is_some());
-        let (health, to_health) = way(controllers.node_lifecycle.is_some());
-        let (pools, to_pools) = way(controllers.dedicated_pools);
-        let (holds, to_holds) = way(controllers.change_seconds());
-        let pools = pools.map(|way| OnDemandConsumer::new(way, self.demanded.clone()));
-        let while_demanded = (!controllers.watch_pods()).then(|| self.demanded.clone());
-        let meter = self.meter(slot.resource);
-        let from = self.stream::<S>(self.streams, slot, while_demanded);
-        self.tasks.0.push(tokio::spawn(fan_out::run(
-            from,
-            Consumers {
-                eviction,
-                eviction_scope: scope.unwrap_or(EvictionScope::AllPods),
-                health,
-                pools,
-                holds,
-            },
-            meter,
-        )));
-        SplitQueues {
-            eviction: to_eviction,
-            health: to_health,
-            pools: to_pools,
-            toleration_seconds: to_holds,
-        }
-    }
-
-    /// Starts a watch for one loop.
-    fn alone<F: WatchedObject + Clone>(&mut self, client: &Client, slot: WatchSlot) -> WatchReceiver<F> {
-        let meter = self.meter(slot.resource);
-        let from = self.stream::<F>(client, slot, None);
-        let (out, to) = mpsc::channel(1);
-        self.tasks.0.push(tokio::spawn(fan_out::forward(from, [Some(out), None], meter)));
-        to
-    }
-
-    /// Starts the watch of namespaces, for pools, backfill and the guard; if only pools use it, it runs only while
-    /// there is one.
-    fn namespaces(
-        &mut self,
-        slot: WatchSlot,
-    ) -> (Option<WatchReceiver<NamespaceObject>>, Option<WatchReceiver<NamespaceObject>>) {
-        let controllers = &self.settings.controllers;
-        let follows = controllers.follow_namespaces();
-        let (pools, to_pools) = way(controllers.dedicated_pools);
-        let (seconds, to_seconds) = way(follows);
-        if pools.is_some() || seconds.is_some() {
-            let meter = self.meter(slot.resource);
-            let while_demanded = (!follows).then(|| self.demanded.clone());
-            let from = self.stream::<NamespaceObject>(self.streams, slot, while_demanded);
-            self.tasks.0.push(tokio::spawn(fan_out::forward(from, [pools, seconds], meter)));
-        }
-        (to_pools, to_seconds)
-    }
-
-    fn stream<F: WatchedObject>(
+    /// Starts a watch that runs always, or while it is demanded.
+    fn watch<F: WatchedObject>(
         &mut self,
         client: &Client,
         slot: WatchSlot,
         while_demanded: Option<watch::Receiver<bool>>,
-    ) -> mpsc::Receiver<Vec<WatchEvent<F>>> {
-        let (out, change_text) = mpsc::channel(BATCHES_WAITING);
-        let (client, relist_now) = (client.clone(), self.relist_now.clone());
+    ) -> WatchReceiver<F> {
+        let (out, events) = mpsc::channel(BATCHES_WAITING);
+        let (client, clock, relist_now) = (client.clone(), self.clock.clone(), self.relist_now.clone());
         let (relist_every, seed, health) = (self.settings.cluster.relist_every, slot.seed, slot.out.clone());
         let listen = move || {
-            let listener = listener::<F>(client.clone(), relist_every, relist_now.clone(), seed);
+            let listener =
+                listener::<F>(client.clone(), clock.clone(), relist_every, relist_now.clone(), seed);
             listener.run(out.clone(), health.clone())
         };
         self.tasks.0.push(match while_demanded {
             None => tokio::spawn(listen()),
             Some(demanded) => tokio::spawn(stream_health::while_demanded(demanded, slot.out, listen)),
         });
-        let watches = self.metrics.watches.clone();
-        self.tasks.0.push(tokio::spawn(stream_health::report(slot.resource, slot.health, watches)));
-        change_text
+        let (watches, clock) = (self.metrics.watches.clone(), self.clock.clone());
+        self.tasks.0.push(tokio::spawn(stream_health::report(slot.resource, slot.health, watches, clock)));
+        events
     }
 
-    fn meter(&self, resource: Resource) -> EventMeter {
-        EventMeter { watches: self.metrics.watches.clone(), clock: self.clock.clone(), resource }
+    /// Starts a watch for its subscribers, if it has any.
+    fn share<S: WatchedObject + Sync>(
+        &mut self,
+        client: &Client,
+        slot: WatchSlot,
+        while_demanded: Option<watch::Receiver<bool>>,
+        fan_out: FanOut<S>,
+    ) {
+        if fan_out.has_subscribers() {
+            let events = self.watch(client, slot, while_demanded);
+            self.tasks.0.push(tokio::spawn(fan_out.run(events)));
+        }
     }
-}
-
-fn way<F>(wanted: bool) -> (Option<ConsumerQueue<F>>, Option<WatchReceiver<F>>) {
-    let (out, to) = mpsc::channel(1);
-    (wanted.then_some(out), wanted.then_some(to))
 }

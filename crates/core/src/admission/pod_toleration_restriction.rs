@@ -13,9 +13,9 @@ use crate::toleration::Toleration;
 pub use super::toleration_coverage::is_superset;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 /// A namespace's annotation with default tolerations for its pods: a JSON list (AD-8).
 pub const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
@@ -119,13 +119,13 @@ impl PodTolerationRestriction {
     /// Checks a pod's tolerations against the whitelist (AD-8, AD-11). `old` are those it had before an update.
     ///
     /// # Errors
-    /// Says why the pod is rejected, for the author of the request, with the remedy.
+    /// The pod is rejected.
     pub fn allows(
         &self,
         tolerations: &[Toleration],
         old: Option<&[Toleration]>,
         lists: &NamespaceTolerationLists,
-    ) -> Result<(), String> {
+    ) -> Result<(), RestrictionViolation> {
         if old.is_none() {
             readable(DEFAULTS, &lists.defaults)?;
         }
@@ -142,31 +142,70 @@ impl PodTolerationRestriction {
         };
         let allowed: TolerationCoverage<'_> = allowed.iter().collect();
         let outside = new.find(|(_, toleration)| !allowed.any(toleration));
-        outside.map_or(Ok(()), |(at, toleration)| Err(conflict(at, toleration, &lists.whitelist)))
+        outside.map_or(Ok(()), |(at, toleration)| {
+            let is_of_cluster = matches!(lists.whitelist, TolerationListAnnotation::Absent);
+            Err(RestrictionViolation::Outside { at, toleration: toleration.clone(), is_of_cluster })
+        })
     }
 }
 
-fn readable(annotation: &str, list: &TolerationListAnnotation) -> Result<(), String> {
-    let TolerationListAnnotation::Unreadable(why) = list else { return Ok(()) };
-    Err(format!(
-        "annotation {annotation} of the namespace is not a JSON list of tolerations ({}): correct or remove \
-         it",
-        text_of(why)
-    ))
+fn readable(annotation: &'static str, list: &TolerationListAnnotation) -> Result<(), RestrictionViolation> {
+    match list {
+        TolerationListAnnotation::Unreadable(why) => {
+            Err(RestrictionViolation::Unreadable { annotation, why: text_of(why) })
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Upstream's sentence, followed by the toleration that it is about (AD-11).
-fn conflict(at: usize, toleration: &Toleration, list: &TolerationListAnnotation) -> String {
-    let (scope, place) = match list {
-        TolerationListAnnotation::Absent => ("cluster", "the cluster's whitelist"),
-        _ => ("namespace", WHITELIST),
-    };
-    format!(
-        "pod tolerations (possibly merged with namespace default tolerations) conflict with its {scope} whitelist: \
-         toleration {at} ({}) is covered by none of {place}; remove it, or add it there",
-        toleration_of(toleration)
-    )
+/// Why a pod is rejected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestrictionViolation {
+    /// An annotation of the namespace is not a list of tolerations.
+    Unreadable {
+        /// The annotation.
+        annotation: &'static str,
+        /// Why it is not a list.
+        why: String,
+    },
+    /// No toleration of the whitelist covers one of the pod (AD-11).
+    Outside {
+        /// The position of the toleration in the pod.
+        at: usize,
+        /// The toleration.
+        toleration: Toleration,
+        /// The whitelist is that of the cluster, not of the namespace.
+        is_of_cluster: bool,
+    },
 }
+
+/// For the author of the request, with the remedy.
+impl fmt::Display for RestrictionViolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { annotation, why } => write!(
+                f,
+                "annotation {annotation} of the namespace is not a JSON list of tolerations ({why}): correct or remove \
+                 it"
+            ),
+            // Upstream's sentence, followed by the toleration that it is about.
+            Self::Outside { at, toleration, is_of_cluster } => {
+                let (scope, list) = match is_of_cluster {
+                    true => ("cluster", "the cluster's whitelist"),
+                    false => ("namespace", WHITELIST),
+                };
+                write!(
+                    f,
+                    "pod tolerations (possibly merged with namespace default tolerations) conflict with its {scope} \
+                     whitelist: toleration {at} ({}) is covered by none of {list}; remove it, or add it there",
+                    toleration_of(toleration)
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for RestrictionViolation {}
 
 /// Merges two lists, without tolerations that another one covers; of two equal ones the first stays (AD-10).
 pub fn merge(first: &[Toleration], second: &[Toleration]) -> Vec<Toleration> {

@@ -108,7 +108,7 @@ pub(crate) struct DisruptionMark {
 }
 
 /// Parses a pod's condition.
-pub(crate) fn marking(body: &[u8]) -> Result<DisruptionMark, String> {
+pub(crate) fn marking(body: &[u8]) -> Result<DisruptionMark, serde_json::Error> {
     #[derive(Deserialize)]
     struct PodBody {
         metadata: PodMetaBody,
@@ -136,7 +136,7 @@ pub(crate) fn marking(body: &[u8]) -> Result<DisruptionMark, String> {
         #[serde(default)]
         reason: String,
     }
-    let pod: PodBody = serde_json::from_slice(body).map_err(|why| why.to_string())?;
+    let pod: PodBody = serde_json::from_slice(body)?;
     let marked = pod
         .status
         .conditions

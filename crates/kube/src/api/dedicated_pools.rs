@@ -8,7 +8,7 @@ use super::paged_list::{ListRequest, pages};
 use super::{
     ApiClient, ErrorHints, JSON_PATCH, MANAGED, RequestError, RequestSpec, ResourcePath, Response, bodies,
 };
-use crate::decode::{Decoded, DecodedPod, NamespaceObject, WatchedObject, object_from_body};
+use crate::decode::{DecodeError, Decoded, DecodedPod, NamespaceObject, WatchedObject, object_from_body};
 use crate::pools::{POOL_GUARD, PoolGuardBody, PoolNodeBody, finalizer_patch, guard_label_patch};
 use crate::wire::member_at;
 use bytes::Bytes;
@@ -51,8 +51,8 @@ impl ApiClient {
         self.with_deadline(&resource, async {
             let spec = RequestSpec { hints: ErrorHints::Absence, ..RequestSpec::default() };
             let response = self.send(Method::GET, &resource, "", spec).await?;
-            let object = PoolNodeBody::read(&response.body)
-                .map_err(|why| RequestError::unreadable(&resource, &why))?;
+            let object =
+                PoolNodeBody::read(&response.body).map_err(|why| RequestError::unreadable(&resource, why))?;
             let NodePatch { edits, pool } = intent(object.seen());
             let misfit = |why: String| RequestError::ours(ApiFailure::Conflict, why);
             let Some(body) = object.patch(&edits).map_err(|why| misfit(why.to_string()))? else {
@@ -195,7 +195,7 @@ impl ApiClient {
         let resource = ResourcePath::pool_guard()?;
         let response = existing(self.send(Method::GET, &resource, "", RequestSpec::default()).await)?;
         let Some(response) = response else { return Ok(None) };
-        PoolGuardBody::read(&response.body).map(Some).map_err(|why| RequestError::unreadable(&resource, &why))
+        PoolGuardBody::read(&response.body).map(Some).map_err(|why| RequestError::unreadable(&resource, why))
     }
 
     /// Returns UID and label of the pool that has this name now, whether or not the pool can be decoded.
@@ -267,8 +267,8 @@ impl ApiClient {
                 all.push(seen.node);
                 Ok(())
             }
-            Decoded::Undecodable(unreadable) => Err(unreadable.why),
-            Decoded::Unbound(_) => Err("a node without a name".to_owned()),
+            Decoded::Undecodable(unreadable) => Err(DecodeError::new(unreadable.why)),
+            Decoded::Unbound(_) => Err(DecodeError::new("a node without a name")),
         })
         .await?;
         Ok(all)

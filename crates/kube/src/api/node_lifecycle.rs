@@ -150,7 +150,7 @@ impl ApiClient {
         let response = self.send(Method::GET, &leases, "&limit=1", whole()).await?;
         match Encoding::of(&response.content_type) {
             Some(_) => Ok(()),
-            None => Err(RequestError::unreadable(&leases, &foreign_type(&response.content_type))),
+            None => Err(RequestError::unreadable(&leases, foreign_type(&response.content_type))),
         }
     }
 

@@ -7,6 +7,7 @@
 use super::{
     ErrorHints, RequestBudget, RequestError, RequestSpec, ResourcePath, exchange, push_encoded, send_request,
 };
+use crate::decode::DecodeError;
 use crate::list_progress::ListProgress;
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -67,7 +68,7 @@ pub async fn pages(
     client: &Client,
     listing: ListRequest<'_>,
     limit: impl Into<RequestBudget>,
-    on_item: &mut (impl FnMut(&[u8]) -> Result<(), String> + ?Sized),
+    on_item: &mut (impl FnMut(&[u8]) -> Result<(), DecodeError> + ?Sized),
 ) -> Result<(), RequestError> {
     let resource = ResourcePath::collection(listing.group, listing.plural, listing.namespace)?;
     let limit = limit.into();
@@ -84,11 +85,12 @@ pub async fn pages(
             PageResult::Expired { error, .. } => return Err(error),
         };
         expired = false;
-        let unreadable = |why: String| RequestError::unreadable(&resource, &why);
-        let page: RawPage<'_> = serde_json::from_slice(&body).map_err(|why| unreadable(why.to_string()))?;
-        progress.page(page.items.as_ref().map_or(0, Vec::len), &page.metadata.next).map_err(unreadable)?;
+        let page: RawPage<'_> =
+            serde_json::from_slice(&body).map_err(|why| RequestError::unreadable(&resource, why))?;
+        let progressed = progress.page(page.items.as_ref().map_or(0, Vec::len), &page.metadata.next);
+        progressed.map_err(|why| RequestError::unreadable(&resource, why))?;
         for item in page.items.iter().flatten() {
-            on_item(item.get().as_bytes()).map_err(unreadable)?;
+            on_item(item.get().as_bytes()).map_err(|why| RequestError::unreadable(&resource, why))?;
         }
         next = page.metadata.next;
         if next.is_empty() {

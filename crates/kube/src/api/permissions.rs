@@ -102,8 +102,8 @@ async fn allowed(
         Ok(response) => response?,
         Err(_) => return Err(RequestError::silence(&Method::POST, &on, limit)),
     };
-    let review: Value = serde_json::from_slice(&response.body)
-        .map_err(|why| RequestError::unreadable(&on, &why.to_string()))?;
+    let review: Value =
+        serde_json::from_slice(&response.body).map_err(|why| RequestError::unreadable(&on, why))?;
     Ok(review["status"]["allowed"] == json!(true))
 }
 

@@ -9,6 +9,7 @@ use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::error::Error;
+use std::fmt;
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::text::error_chain;
@@ -176,8 +177,8 @@ impl RequestError {
     }
 
     /// The response is not an object of the requested kind.
-    pub(crate) fn unreadable(resource: &ResourcePath<'_>, why: &str) -> Self {
-        let message = format!("get {resource}: the answer cannot be read: {}", sanitized(why));
+    pub(crate) fn unreadable(resource: &ResourcePath<'_>, why: impl fmt::Display) -> Self {
+        let message = format!("get {resource}: the answer cannot be read: {}", sanitized(&why.to_string()));
         Self::ours(ApiFailure::Unavailable, message)
     }
 }

@@ -44,10 +44,10 @@ impl ApiClient {
             ObjectBody::Object(Decoded::Object(pod)) => pod.for_holds(),
             ObjectBody::Object(Decoded::Unbound(_)) => None,
             ObjectBody::Object(Decoded::Undecodable(odd)) => {
-                return Err(RequestError::unreadable(&resource, &odd.why));
+                return Err(RequestError::unreadable(&resource, odd.why));
             }
-            ObjectBody::Status(status) => return Err(RequestError::unreadable(&resource, &status.message)),
-            ObjectBody::Foreign(why) => return Err(RequestError::unreadable(&resource, &why)),
+            ObjectBody::Status(status) => return Err(RequestError::unreadable(&resource, status.message)),
+            ObjectBody::Foreign(why) => return Err(RequestError::unreadable(&resource, why)),
         };
         decoded.ok_or_else(|| {
             RequestError::ours(ApiFailure::NotFound, format!("{resource} is about to be evicted"))

@@ -9,7 +9,7 @@ use super::TlsProblem;
 use crate::clock::Clock;
 use crate::error_text::find;
 use credential_files::CredentialFiles;
-use exec_plugin::ExecPlugin;
+use exec_plugin::{ExecError, ExecPlugin};
 use http::{HeaderValue, StatusCode};
 use kube::Config;
 use rustls::ClientConfig;
@@ -123,7 +123,7 @@ impl Credentials {
         clock: Clock,
     ) -> Result<Self, TlsProblem> {
         let plugin = config.auth_info.exec.take().map(|exec| ExecPlugin::new(exec, interactive)).transpose();
-        let plugin = plugin.map_err(TlsProblem::credentials)?;
+        let plugin = plugin.map_err(|why| TlsProblem::credentials(why.to_string()))?;
         let files = Arc::new(CredentialFiles::of(&config)?);
         let (out, state) = watch::channel(CredentialState::NotYet);
         let feedback = Arc::<CredentialFeedback>::default();
@@ -227,8 +227,9 @@ impl CredentialRenewal {
             {
                 let outcome = exec_schedule.take(&self.clock).await;
                 let again = exec_schedule.earliest;
-                let outcome =
-                    outcome.map(|issued| self.issued = Some(issued)).map_err(TlsProblem::credentials);
+                let outcome = outcome
+                    .map(|issued| self.issued = Some(issued))
+                    .map_err(|why| TlsProblem::credentials(why.to_string()));
                 let outcome = outcome.and_then(|()| self.publish());
                 if let (Err(_), Some(exec_schedule)) = (&outcome, &mut self.exec_schedule) {
                     exec_schedule.due = again;
@@ -290,7 +291,7 @@ impl CredentialRenewal {
                         tracing::info!("certificates have changed, new connections use them");
                     }
                 }
-                Err(why) => error = Err(TlsProblem::certificate(why)),
+                Err(why) => error = Err(TlsProblem::certificate(why.to_string())),
             }
         }
         let Some(TlsMaterial { tls, .. }) = &self.built else { return error };
@@ -337,7 +338,7 @@ impl ExecSchedule {
         Self { plugin, due: now, earliest: now.minus(SUCCESSFUL_RUN_MIN), interval: Span::ZERO }
     }
 
-    async fn take(&mut self, clock: &Clock) -> Result<IssuedCredential, String> {
+    async fn take(&mut self, clock: &Clock) -> Result<IssuedCredential, ExecError> {
         let began = clock.now().mono;
         let doubled = self.interval.saturating_add(self.interval).min(EXEC_INTERVAL_MAX);
         self.interval = if began.since(self.earliest) < SUCCESSFUL_RUN_MIN {

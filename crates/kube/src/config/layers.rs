@@ -27,6 +27,7 @@ use rustls::pki_types::ServerName;
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_core::text::error_chain;
+use thiserror::Error;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
 /// Builds clients with separate connections: a busy one delays none of the others (L10).
@@ -47,7 +48,7 @@ pub(super) fn connected(
     let server_name = config.tls_server_name.clone().map(ServerName::try_from).transpose();
     let stack = ClientLayers {
         headers: config.extra_headers_layer().map_err(unusable)?,
-        proxy: proxy.map_err(|reason| ConnectError::Proxy { place: place.clone(), reason })?,
+        proxy: proxy.map_err(|why| ConnectError::Proxy { place: place.clone(), reason: why.to_string() })?,
         server_name: server_name.map_err(|_| ConnectError::BadCertificate {
             place: place.clone(),
             reason: "tls-server-name is not a server name".to_owned(),
@@ -160,6 +161,15 @@ struct Proxy {
     user: Option<(String, String)>,
 }
 
+/// Why a proxy cannot be used.
+#[derive(Debug, Error)]
+enum InvalidProxy {
+    #[error("the scheme {0}:// is not supported")]
+    Scheme(String),
+    #[error("its address has no scheme")]
+    NoScheme,
+}
+
 #[derive(Clone, Copy)]
 enum ProxyKind {
     Http,
@@ -168,13 +178,13 @@ enum ProxyKind {
 }
 
 impl Proxy {
-    fn new(address: Uri) -> Result<Self, String> {
+    fn new(address: Uri) -> Result<Self, InvalidProxy> {
         let kind = match address.scheme_str() {
             Some("http") => ProxyKind::Http,
             Some("https") => ProxyKind::Https,
             Some("socks5" | "socks5h") => ProxyKind::Socks,
-            Some(other) => return Err(format!("the scheme {other}:// is not supported")),
-            None => return Err("its address has no scheme".to_owned()),
+            Some(other) => return Err(InvalidProxy::Scheme(other.to_owned())),
+            None => return Err(InvalidProxy::NoScheme),
         };
         let userinfo = address.authority().and_then(|authority| authority.as_str().rsplit_once('@'));
         let user = userinfo.map(|(userinfo, _)| {

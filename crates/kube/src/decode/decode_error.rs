@@ -5,14 +5,15 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// A reason and a field path, such as `spec.tolerations[3].effect: not UTF-8`.
-#[derive(Debug)]
-pub(crate) struct DecodeError {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodeError {
     what: Cow<'static, str>,
     path: String,
 }
 
 impl DecodeError {
-    pub(crate) fn new(what: impl Into<Cow<'static, str>>) -> Self {
+    /// An error of the whole object; one sentence.
+    pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
         Self { what: what.into(), path: String::new() }
     }
 
@@ -31,11 +32,19 @@ impl DecodeError {
     }
 }
 
+impl From<serde_json::Error> for DecodeError {
+    fn from(why: serde_json::Error) -> Self {
+        Self::new(why.to_string())
+    }
+}
+
 impl From<InvalidTime> for DecodeError {
     fn from(why: InvalidTime) -> Self {
         Self::new(why.to_string())
     }
 }
+
+impl std::error::Error for DecodeError {}
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -71,6 +71,25 @@ pub(super) trait ObjectFormat: Sized {
     }
 }
 
+/// Decodes an object of a kind that both encodings have.
+pub(super) fn decode<F: DecodeFrom<Json> + DecodeFrom<Protobuf>>(
+    encoding: Encoding,
+    object: &[u8],
+) -> Decoded<F> {
+    match encoding {
+        Encoding::Protobuf => Protobuf::decode(object),
+        Encoding::Json => Json::decode(object),
+    }
+}
+
+/// Whether the deletion of an object, if it has started, waits for nothing ([`ObjectFormat::waits_for_nothing`]).
+pub(super) fn waits_for_nothing(encoding: Encoding, object: &[u8]) -> bool {
+    match encoding {
+        Encoding::Protobuf => Protobuf::waits_for_nothing(object),
+        Encoding::Json => Json::waits_for_nothing(object),
+    }
+}
+
 /// The metadata of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ListHead {

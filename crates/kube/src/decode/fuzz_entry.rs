@@ -4,7 +4,7 @@ use super::frames::FrameDecoder;
 use super::list::ListBody;
 use super::{
     Decoded, DecodedPod, Encoding, NamespaceObject, NodeForAllControllers, ObjectBody, PolicyObject,
-    TerminatingPod, WatchedObject, decoded, object_from_body, status_from_body, watch_event,
+    TerminatingPod, WatchedObject, object_from_body, status_from_body, watch_event,
 };
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_core::fact::PodFact;
@@ -43,7 +43,7 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
 }
 
 fn object<F: WatchedObject>(encoding: Encoding, bytes: &[u8]) -> usize {
-    usize::from(matches!(decoded::<F>(encoding, bytes), Decoded::Object(_)))
+    usize::from(matches!(F::decode(encoding, bytes), Decoded::Object(_)))
 }
 
 /// How many events these chunks contain before the end or the first error.

@@ -1,7 +1,7 @@
 //! Defines the watched kinds node, pod and lease: their paths, decoders and facts.
 
-use super::format::{Json, ObjectFormat as _, Protobuf};
-use super::{Decoded, DecodedNode, DecodedPod, ObjectIdentity, WatchedObject};
+use super::format;
+use super::{ApiResource, Decoded, DecodedNode, DecodedPod, Encoding, ObjectIdentity, WatchedObject};
 use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::identity::{NodeName, ResourceVersion};
@@ -45,17 +45,10 @@ fn of_node(name: &NodeName, version: Option<ResourceVersion>) -> ObjectIdentity 
 }
 
 impl WatchedObject for DecodedNode {
-    const GROUP: &'static str = "";
-    const PATH: &'static str = "/api/v1/nodes";
-    const RESOURCE: &'static str = "nodes";
-    const KIND: &'static str = "Node";
+    const RESOURCE: ApiResource = ApiResource::NODES;
 
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        Protobuf::decode(bytes)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        Json::decode(bytes)
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        format::decode(encoding, bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -68,18 +61,11 @@ impl WatchedObject for DecodedNode {
 }
 
 impl WatchedObject for NodeForAllControllers {
-    const GROUP: &'static str = DecodedNode::GROUP;
-    const PATH: &'static str = DecodedNode::PATH;
-    const RESOURCE: &'static str = DecodedNode::RESOURCE;
-    const KIND: &'static str = DecodedNode::KIND;
+    const RESOURCE: ApiResource = ApiResource::NODES;
 
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        DecodedNode::from_protobuf(bytes)
-            .map(|node| Self { node, member: PoolNodeFact::from_protobuf(bytes) })
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        DecodedNode::from_json(bytes).map(|node| Self { node, member: PoolNodeFact::from_json(bytes) })
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        DecodedNode::decode(encoding, bytes)
+            .map(|node| Self { node, member: PoolNodeFact::decode(encoding, bytes) })
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -92,17 +78,10 @@ impl WatchedObject for NodeForAllControllers {
 }
 
 impl WatchedObject for NodeFact {
-    const GROUP: &'static str = DecodedNode::GROUP;
-    const PATH: &'static str = DecodedNode::PATH;
-    const RESOURCE: &'static str = DecodedNode::RESOURCE;
-    const KIND: &'static str = DecodedNode::KIND;
+    const RESOURCE: ApiResource = ApiResource::NODES;
 
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        DecodedNode::from_protobuf(bytes).map(|decoded| decoded.taints)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        DecodedNode::from_json(bytes).map(|decoded| decoded.taints)
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        DecodedNode::decode(encoding, bytes).map(|decoded| decoded.taints)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -115,18 +94,10 @@ impl WatchedObject for NodeFact {
 }
 
 impl WatchedObject for DecodedPod {
-    const GROUP: &'static str = "";
-    const PATH: &'static str = "/api/v1/pods";
-    const RESOURCE: &'static str = "pods";
-    const KIND: &'static str = "Pod";
-    const FIELD_SELECTOR: Option<&'static str> = Some("spec.nodeName!=");
+    const RESOURCE: ApiResource = ApiResource::PODS;
 
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        Protobuf::decode(bytes)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        Json::decode(bytes)
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        format::decode(encoding, bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -139,18 +110,10 @@ impl WatchedObject for DecodedPod {
 }
 
 impl WatchedObject for PodFact {
-    const GROUP: &'static str = DecodedPod::GROUP;
-    const PATH: &'static str = DecodedPod::PATH;
-    const RESOURCE: &'static str = DecodedPod::RESOURCE;
-    const KIND: &'static str = DecodedPod::KIND;
-    const FIELD_SELECTOR: Option<&'static str> = DecodedPod::FIELD_SELECTOR;
+    const RESOURCE: ApiResource = ApiResource::PODS;
 
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        DecodedPod::from_protobuf(bytes).map(|decoded| decoded.pod)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        DecodedPod::from_json(bytes).map(|decoded| decoded.pod)
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        DecodedPod::decode(encoding, bytes).map(|decoded| decoded.pod)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -169,18 +132,14 @@ impl WatchedObject for PodFact {
 }
 
 impl WatchedObject for TerminatingPod {
-    const GROUP: &'static str = DecodedPod::GROUP;
-    const PATH: &'static str = DecodedPod::PATH;
-    const RESOURCE: &'static str = DecodedPod::RESOURCE;
-    const KIND: &'static str = DecodedPod::KIND;
-    const FIELD_SELECTOR: Option<&'static str> = DecodedPod::FIELD_SELECTOR;
+    const RESOURCE: ApiResource = ApiResource::PODS;
 
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        DecodedPod::from_protobuf(bytes).map(|pod| Self::of(pod, || Protobuf::waits_for_nothing(bytes)))
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        DecodedPod::from_json(bytes).map(|pod| Self::of(pod, || Json::waits_for_nothing(bytes)))
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        DecodedPod::decode(encoding, bytes).map(|pod| {
+            let half_deleted =
+                pod.pod.life_phase == PodLifePhase::Terminating && format::waits_for_nothing(encoding, bytes);
+            Self { pod, half_deleted }
+        })
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -192,25 +151,11 @@ impl WatchedObject for TerminatingPod {
     }
 }
 
-impl TerminatingPod {
-    fn of(pod: DecodedPod, waits_for_nothing: impl FnOnce() -> bool) -> Self {
-        let half_deleted = pod.pod.life_phase == PodLifePhase::Terminating && waits_for_nothing();
-        Self { pod, half_deleted }
-    }
-}
-
 impl WatchedObject for LeaseFact {
-    const GROUP: &'static str = "coordination.k8s.io";
-    const PATH: &'static str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
-    const RESOURCE: &'static str = "leases";
-    const KIND: &'static str = "Lease";
+    const RESOURCE: ApiResource = ApiResource::NODE_LEASES;
 
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        Protobuf::decode(bytes)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        Json::decode(bytes)
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        format::decode(encoding, bytes)
     }
 
     /// Without the UID: a lease belongs to the node with its name.

@@ -1,7 +1,7 @@
 //! Reads the response to a single request: the requested object, or the server's status.
 
 use super::format::{Json, ObjectFormat, Protobuf};
-use super::{ApiStatus, DecodeError, Decoded, Encoding, WatchedObject, decoded};
+use super::{ApiStatus, DecodeError, Decoded, Encoding, WatchedObject};
 use crate::error_text::sanitize;
 
 /// The content of a body with one object.
@@ -16,15 +16,15 @@ pub enum ObjectBody<F> {
 }
 
 impl<F> ObjectBody<F> {
-    /// The requested object, or why it cannot be used, in a sentence.
-    pub(crate) fn fact(self) -> Result<F, String> {
-        match self {
-            Self::Object(Decoded::Object(fact)) => Ok(fact),
-            Self::Object(Decoded::Undecodable(undecodable)) => Err(undecodable.why),
-            Self::Object(Decoded::Unbound(_)) => Err("it has no name".to_owned()),
-            Self::Status(status) => Err(status.message),
-            Self::Foreign(why) => Err(why),
-        }
+    /// The requested object, or why it cannot be used.
+    pub(crate) fn fact(self) -> Result<F, DecodeError> {
+        Err(DecodeError::new(match self {
+            Self::Object(Decoded::Object(fact)) => return Ok(fact),
+            Self::Object(Decoded::Undecodable(undecodable)) => undecodable.why,
+            Self::Object(Decoded::Unbound(_)) => "it has no name".to_owned(),
+            Self::Status(status) => status.message,
+            Self::Foreign(why) => why,
+        }))
     }
 }
 
@@ -48,10 +48,14 @@ fn object<T: ObjectFormat, F: WatchedObject>(bytes: &[u8]) -> Result<ObjectBody<
     if kind == "Status" {
         return T::status(object).map(ObjectBody::Status);
     }
-    if kind != F::KIND {
-        return Err(DecodeError::new(format!("a {} where a {} was expected", sanitize(&kind, 64), F::KIND)));
+    if kind != F::RESOURCE.kind {
+        return Err(DecodeError::new(format!(
+            "a {} where a {} was expected",
+            sanitize(&kind, 64),
+            F::RESOURCE.kind
+        )));
     }
-    Ok(ObjectBody::Object(decoded(T::ENCODING, object)))
+    Ok(ObjectBody::Object(F::decode(T::ENCODING, object)))
 }
 
 /// Decodes a body with an error; `None` if it is not a `Status`.

@@ -3,16 +3,13 @@
 //! - Invariant: an unknown field or value in a spec makes the object undecodable; its author's intention is not
 //!   guessed.
 
-use super::format::{Json, ObjectFormat as _, Protobuf};
-use super::{DecodeError, Decoded, ObjectIdentity, UndecodableObject, WatchedObject};
+use super::format::{self, DecodeFrom, Json, ObjectFormat as _};
+use super::{ApiResource, DecodeError, Decoded, Encoding, ObjectIdentity, UndecodableObject, WatchedObject};
 use taintward_core::admission::policy::TolerationPolicy;
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::toleration_seconds::BackfillProgress;
-
-/// The group of the custom resources.
-pub const GROUP: &str = "taintward.io";
 
 /// A `TaintwardPolicy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,24 +44,22 @@ fn identity(uid: &Uid, name: &str, version: Option<ResourceVersion>) -> ObjectId
 }
 
 /// Custom resources have no protobuf form.
-fn never_binary<F>(kind: &str) -> Decoded<F> {
-    let error = DecodeError::new(format!("a {kind} in protobuf, which no API server writes"));
-    Decoded::Undecodable(UndecodableObject { identity: None, why: error.to_string() })
+fn decode_custom<F: WatchedObject + DecodeFrom<Json>>(encoding: Encoding, bytes: &[u8]) -> Decoded<F> {
+    match encoding {
+        Encoding::Json => Json::decode(bytes),
+        Encoding::Protobuf => {
+            let error =
+                DecodeError::new(format!("a {} in protobuf, which no API server writes", F::RESOURCE.kind));
+            Decoded::Undecodable(UndecodableObject { identity: None, why: error.to_string() })
+        }
+    }
 }
 
 impl WatchedObject for PoolFact {
-    const GROUP: &'static str = GROUP;
-    const OPTIONAL: bool = true;
-    const PATH: &'static str = "/apis/taintward.io/v1alpha1/dedicatedpools";
-    const RESOURCE: &'static str = "dedicatedpools";
-    const KIND: &'static str = "DedicatedPool";
+    const RESOURCE: ApiResource = ApiResource::DEDICATED_POOLS;
 
-    fn from_protobuf(_: &[u8]) -> Decoded<Self> {
-        never_binary(Self::KIND)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        Json::decode(bytes)
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        decode_custom(encoding, bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -77,18 +72,10 @@ impl WatchedObject for PoolFact {
 }
 
 impl WatchedObject for PolicyObject {
-    const GROUP: &'static str = GROUP;
-    const OPTIONAL: bool = true;
-    const PATH: &'static str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
-    const RESOURCE: &'static str = "taintwardpolicies";
-    const KIND: &'static str = "TaintwardPolicy";
+    const RESOURCE: ApiResource = ApiResource::POLICIES;
 
-    fn from_protobuf(_: &[u8]) -> Decoded<Self> {
-        never_binary(Self::KIND)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        Json::decode(bytes)
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        decode_custom(encoding, bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -101,17 +88,10 @@ impl WatchedObject for PolicyObject {
 }
 
 impl WatchedObject for NamespaceObject {
-    const GROUP: &'static str = "";
-    const PATH: &'static str = "/api/v1/namespaces";
-    const RESOURCE: &'static str = "namespaces";
-    const KIND: &'static str = "Namespace";
+    const RESOURCE: ApiResource = ApiResource::NAMESPACES;
 
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        Protobuf::decode(bytes)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        Json::decode(bytes)
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        format::decode(encoding, bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -124,17 +104,10 @@ impl WatchedObject for NamespaceObject {
 }
 
 impl WatchedObject for PoolNodeFact {
-    const GROUP: &'static str = "";
-    const PATH: &'static str = "/api/v1/nodes";
-    const RESOURCE: &'static str = "nodes";
-    const KIND: &'static str = "Node";
+    const RESOURCE: ApiResource = ApiResource::NODES;
 
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        Protobuf::decode(bytes)
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        Json::decode(bytes)
+    fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
+        format::decode(encoding, bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {

@@ -31,10 +31,10 @@ pub(crate) fn read<F: WatchedObject>(
 
 fn event<T: ObjectFormat, F: WatchedObject>(frame: &[u8]) -> Result<DecodedWatchEvent<F>, DecodeError> {
     let (kind, body) = T::event(frame)?;
-    let object = || T::event_object(body, F::KIND);
+    let object = || T::event_object(body, F::RESOURCE.kind);
     match &*kind {
         "ADDED" | "MODIFIED" => Ok(DecodedWatchEvent::Applied(match object() {
-            Ok(object) => super::decoded(T::ENCODING, object),
+            Ok(object) => F::decode(T::ENCODING, object),
             Err(error) => Decoded::Undecodable(UndecodableObject { identity: None, why: error.to_string() }),
         })),
         "DELETED" => Ok(deleted(object().map(T::identity))),

@@ -15,6 +15,12 @@ use serde_json::{Value, json};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::ResourceVersion;
 use taintward_core::time::Span;
+use thiserror::Error;
+
+/// Why the lease could not be read or written; one sentence.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(super) struct LeaseError(String);
 
 /// The Lease object on the API server, and its last known state.
 pub(super) struct LeaseStore {
@@ -33,7 +39,7 @@ impl LeaseStore {
 
     /// Reads and writes only with GET, POST and PUT: the server's own priority for leases covers these but not PATCH
     /// (P28). Every PUT has the resourceVersion that it replaces.
-    pub(super) async fn carry_out(&mut self, request: ElectionAction) -> Result<LeaseResponse, String> {
+    pub(super) async fn carry_out(&mut self, request: ElectionAction) -> Result<LeaseResponse, LeaseError> {
         let (method, body) = match request {
             ElectionAction::Read => (Method::GET, Bytes::new()),
             ElectionAction::Create(record) => {
@@ -49,7 +55,8 @@ impl LeaseStore {
         };
         let limit = self.settings.rules.request_max();
         let name = if method == Method::POST { "" } else { &self.settings.name };
-        let resource = ResourcePath::lease(&self.settings.namespace, name).map_err(|why| why.to_string())?;
+        let resource =
+            ResourcePath::lease(&self.settings.namespace, name).map_err(|why| LeaseError(why.to_string()))?;
         let spec = send_request(
             &self.client,
             &method,
@@ -72,14 +79,14 @@ impl LeaseStore {
                 Ok(LeaseResponse::Conflict)
             }
             Err(RequestError { failure: ApiFailure::Conflict, .. }) => Ok(LeaseResponse::Conflict),
-            Err(error) => Err(error.message),
+            Err(error) => Err(LeaseError(error.message)),
         }
     }
 
     /// Stores the object of a response: the next PUT replaces exactly that.
-    fn keep(&mut self, method: &Method, body: &[u8]) -> Result<LeaseResponse, String> {
-        let read =
-            serde_json::from_slice::<Value>(body).map_err(|why| format!("the lease cannot be read: {why}"));
+    fn keep(&mut self, method: &Method, body: &[u8]) -> Result<LeaseResponse, LeaseError> {
+        let read = serde_json::from_slice::<Value>(body)
+            .map_err(|why| LeaseError(format!("the lease cannot be read: {why}")));
         let record = read.and_then(|lease| {
             let record = LeaseRecord::of(&lease)?;
             self.compare_version(&lease);
@@ -114,10 +121,10 @@ impl LeaseStore {
 
 impl LeaseRecord {
     /// Parses the record of a Lease object.
-    fn of(lease: &Value) -> Result<Self, String> {
+    fn of(lease: &Value) -> Result<Self, LeaseError> {
         let spec = lease.get("spec").unwrap_or(&Value::Null);
         let Fields(spec) = Fields::<LeaseSpecJson<'_, Whole>>::deserialize(spec)
-            .map_err(|why| format!("the lease's spec: {why}"))?;
+            .map_err(|why| LeaseError(format!("the lease's spec: {why}")))?;
         Ok(Self {
             holder: spec.holder_identity.to_string(),
             duration: Span::from_secs(spec.lease_duration_seconds.unwrap_or_default().into()),
@@ -166,7 +173,7 @@ mod tests {
             renewed: "2027-01-15T08:00:02.000000Z".into(),
             transitions: 3,
         };
-        assert_eq!(LeaseRecord::of(&record.create("kube-system", "taintward")), Ok(record));
+        assert_eq!(LeaseRecord::of(&record.create("kube-system", "taintward")).unwrap(), record);
     }
 
     #[test]
@@ -184,11 +191,12 @@ mod tests {
     #[test]
     fn an_empty_lease_is_free_and_a_broken_one_is_an_error() {
         for lease in [json!({}), json!({ "spec": null }), json!({ "spec": { "holderIdentity": null } })] {
-            assert_eq!(LeaseRecord::of(&lease), Ok(LeaseRecord::default()));
+            assert_eq!(LeaseRecord::of(&lease).unwrap(), LeaseRecord::default());
         }
         assert!(
             LeaseRecord::of(&json!({ "spec": { "holderIdentity": 5 } }))
                 .unwrap_err()
+                .to_string()
                 .contains("the lease's spec")
         );
         assert!(LeaseRecord::of(&json!({ "spec": { "leaseTransitions": 99_999_999_999_i64 } })).is_err());

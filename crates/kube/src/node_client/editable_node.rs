@@ -3,7 +3,7 @@
 //! - Invariant: unknown fields survive; the patch applies only if what it depends on is unchanged since it was read
 //!   (S8, KT-9).
 
-use crate::decode::{object_from_body, taints_changed};
+use crate::decode::{DecodeError, object_from_body, taints_changed};
 use crate::json_patch;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
@@ -27,16 +27,16 @@ impl EditableNode {
     /// Parses the body of a response.
     ///
     /// # Errors
-    /// Why it is not a node, in a sentence.
-    pub fn read(body: &[u8]) -> Result<Self, String> {
+    /// It is not a node.
+    pub fn read(body: &[u8]) -> Result<Self, DecodeError> {
         let fact = object_from_body::<NodeFact>("application/json", body).fact()?;
-        let object: Value = serde_json::from_slice(body).map_err(|why| why.to_string())?;
+        let object: Value = serde_json::from_slice(body)?;
         let listed = object["spec"]["taints"].as_array().map_or(0, Vec::len);
         if listed != fact.taints.len() {
             let valid = fact.taints.len();
-            return Err(format!(
+            return Err(DecodeError::new(format!(
                 "spec.taints has {listed} entries, but only {valid} are valid; correct them"
-            ));
+            )));
         }
         Ok(Self { object, fact, taints_changed: taints_changed(body) })
     }

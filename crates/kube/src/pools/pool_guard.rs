@@ -48,9 +48,9 @@ impl PoolGuardBody {
     /// Parses a `PoolGuard`.
     ///
     /// # Errors
-    /// Why it is invalid.
-    pub fn read(body: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(body).map_err(|why| why.to_string())
+    /// It is not one.
+    pub fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(body)
     }
 
     /// The pools in it.

@@ -3,7 +3,7 @@
 //! - Invariant: it applies only to the state that was read, and changes only what the edits name (S8); the record and
 //!   its marks are written together.
 
-use crate::decode::object_from_body;
+use crate::decode::{DecodeError, object_from_body};
 use crate::json_patch;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -28,10 +28,10 @@ impl PoolNodeBody {
     /// Parses the body of a response, JSON.
     ///
     /// # Errors
-    /// Why it is not a node, in a sentence.
-    pub fn read(body: &[u8]) -> Result<Self, String> {
+    /// It is not a node.
+    pub fn read(body: &[u8]) -> Result<Self, DecodeError> {
         let seen = object_from_body::<PoolNodeFact>("application/json", body).fact()?;
-        let object: Value = serde_json::from_slice(body).map_err(|why| why.to_string())?;
+        let object: Value = serde_json::from_slice(body)?;
         Ok(Self { object, seen })
     }
 

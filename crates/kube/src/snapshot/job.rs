@@ -1,7 +1,7 @@
 //! Converts JSON of Jobs, and the index of a Job's pod, to the records of a cluster snapshot.
 
 use super::broken;
-use crate::decode::read_json;
+use crate::decode::{DecodeError, read_json};
 use crate::wire::{
     CappedList, Fields, JobConditionJson, JobJson, JobStatusJson, PodFailureRuleJson, Text, member_at,
     members,
@@ -27,7 +27,7 @@ const ENDS: [&str; 4] = ["Complete", "Failed", "FailureTarget", "SuccessCriteria
 ///
 /// # Errors
 /// Why the Job is invalid.
-pub fn job(json: &[u8], home: &str) -> Result<JobRecord, String> {
+pub fn job(json: &[u8], home: &str) -> Result<JobRecord, DecodeError> {
     let JobJson { metadata: Fields(metadata), spec: Fields(spec), status: Fields(status) } =
         read_json(json).map_err(broken)?;
     let CappedList(rules) = spec.pod_failure_policy.unwrap_or_default().0.rules;

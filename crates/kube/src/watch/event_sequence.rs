@@ -1,4 +1,4 @@
-//! Puts the objects of lists and watches into one sequence of watch events, and sends it in batches.
+//! Puts the objects of lists and watches into one sequence of events, and sends it in batches.
 //!
 //! - Invariant: no object goes back in time, unless the server's store does. Nothing is dropped: a full channel pauses
 //!   the watch.
@@ -6,15 +6,16 @@
 
 use super::delivered_objects::DeliveredObjects;
 use super::health_reporter::HealthReporter;
-use super::watch_event::WatchEvent;
 use super::{NextRequest, WatchError, WatchPosition};
+use crate::clock::Clock;
 use crate::decode::watch_event::DecodedWatchEvent;
 use crate::decode::{Decoded, ObjectIdentity, UndecodableObject, WatchedObject};
 use crate::error_text::sanitize;
 use std::collections::HashSet;
 use taintward_core::identity::ResourceVersion;
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
+use taintward_core::time::Mono;
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 /// At most this many undecodable objects are named in the log; further ones are only counted.
 const NAMED_MAX: usize = 1024;
@@ -26,6 +27,7 @@ pub(super) struct ReceiverDropped;
 /// The events that were sent, and the position of the watch.
 pub(super) struct EventSequence<F> {
     batcher: Batcher<F>,
+    clock: Clock,
     health: HealthReporter,
     next: NextRequest,
     /// During a list although the position is known: where watching continues if the list fails.
@@ -36,17 +38,19 @@ pub(super) struct EventSequence<F> {
     background_since: Option<ResourceVersion>,
     delivered: DeliveredObjects,
     /// When the consumer was last known to have received everything.
-    complete_at: Option<Instant>,
+    complete_at: Option<Mono>,
 }
 
 impl<F: WatchedObject> EventSequence<F> {
     pub(super) fn new(
-        out: mpsc::Sender<Vec<WatchEvent<F>>>,
+        out: mpsc::Sender<Vec<ObjectEvent<F>>>,
+        clock: Clock,
         batch_limit: usize,
         health: HealthReporter,
     ) -> Self {
         Self {
             batcher: Batcher { out, limit: batch_limit.max(1), batch: Vec::new(), named: HashSet::new() },
+            clock,
             health,
             next: NextRequest::List,
             fallback: None,
@@ -77,7 +81,7 @@ impl<F: WatchedObject> EventSequence<F> {
 
     /// Every change up to this moment has been received.
     pub(super) fn mark_complete(&mut self) {
-        self.complete_at = Some(Instant::now());
+        self.complete_at = Some(self.clock.now().mono);
     }
 
     /// Requests a list instead of the changes after the position, to which [`Self::resume_watch`] returns.
@@ -133,15 +137,14 @@ impl<F: WatchedObject> EventSequence<F> {
             None if self.fallback.is_none() => self.delivered = DeliveredObjects::default(),
             _ => {}
         }
-        let silent_for = self.complete_at.map(|at| at.elapsed());
-        self.batcher.put(WatchEvent::ListStarted { silent_for });
+        self.batcher.batch.push(ObjectEvent::ListStarted { silent_since: self.complete_at });
         self.is_listing = true;
         self.health.update(|health| health.counters.lists += 1);
     }
 
     /// A list is complete as of `position`.
     pub(super) fn end_list(&mut self, position: WatchPosition) {
-        self.batcher.put(WatchEvent::ListCompleted);
+        self.batcher.batch.push(ObjectEvent::ListCompleted);
         self.is_listing = false;
         self.fallback = None;
         self.mark_complete();
@@ -152,7 +155,7 @@ impl<F: WatchedObject> EventSequence<F> {
     /// Aborts a list.
     pub(super) fn abort_list(&mut self) {
         if std::mem::take(&mut self.is_listing) {
-            self.batcher.put(WatchEvent::ListAborted);
+            self.batcher.batch.push(ObjectEvent::ListAborted);
         }
     }
 
@@ -192,7 +195,6 @@ impl<F: WatchedObject> EventSequence<F> {
             Some(opaque) if !listed => self.next = NextRequest::Watch(opaque),
             _ => {}
         }
-        self.batcher.put(WatchEvent::Bookmark);
         Ok(())
     }
 
@@ -200,7 +202,7 @@ impl<F: WatchedObject> EventSequence<F> {
         match decoded {
             Decoded::Object(fact) => {
                 if !self.compares() || self.is_new(&fact.identity(), false, listed) {
-                    self.batcher.put(WatchEvent::Applied { fact, listed });
+                    self.batcher.batch.push(ObjectEvent::Applied { fact, listed });
                 }
             }
             Decoded::Unbound(identity) => self.put_deleted(identity, listed),
@@ -209,17 +211,18 @@ impl<F: WatchedObject> EventSequence<F> {
     }
 
     fn put_deleted(&mut self, identity: ObjectIdentity, listed: bool) {
-        if self.is_new(&identity, true, listed)
-            && let Some(uid) = identity.uid.clone()
-        {
-            self.batcher.put(WatchEvent::Deleted { uid, identity });
+        if self.is_new(&identity, true, listed) && identity.uid.is_some() {
+            self.batcher.batch.push(ObjectEvent::Deleted(identity.into()));
         }
     }
 
     fn put_undecodable(&mut self, object: UndecodableObject, listed: bool) {
-        if object.identity.as_ref().is_none_or(|identity| self.is_new(identity, false, listed)) {
-            self.batcher.put(WatchEvent::Undecodable(object));
+        if !object.identity.as_ref().is_none_or(|identity| self.is_new(identity, false, listed)) {
+            return;
         }
+        self.batcher.warn(&object);
+        self.health.update(|health| health.counters.undecodable += 1);
+        self.batcher.batch.extend(object.identity.map(|identity| ObjectEvent::Undecodable(identity.into())));
     }
 
     /// Whether two requests deliver the same objects: a list and the watch alongside it, or the watch that continues if
@@ -284,20 +287,13 @@ impl<F: WatchedObject> EventSequence<F> {
 
 /// Sends events in batches through a bounded channel, and warns once about each undecodable object.
 struct Batcher<F> {
-    out: mpsc::Sender<Vec<WatchEvent<F>>>,
+    out: mpsc::Sender<Vec<ObjectEvent<F>>>,
     limit: usize,
-    batch: Vec<WatchEvent<F>>,
+    batch: Vec<ObjectEvent<F>>,
     named: HashSet<String>,
 }
 
 impl<F: WatchedObject> Batcher<F> {
-    fn put(&mut self, event: WatchEvent<F>) {
-        if let WatchEvent::Undecodable(object) = &event {
-            self.warn(object);
-        }
-        self.batch.push(event);
-    }
-
     async fn flush(&mut self) -> Result<(), ReceiverDropped> {
         while !self.batch.is_empty() {
             let rest = self.batch.split_off(self.limit.min(self.batch.len()));
@@ -314,17 +310,23 @@ impl<F: WatchedObject> Batcher<F> {
             return;
         }
         tracing::warn!(
-            resource = F::RESOURCE,
+            resource = F::RESOURCE.plural,
             object,
             err = undecodable.why,
             "cannot decode an object, skipping it until it has a version that can be decoded"
         );
         if self.named.len() == NAMED_MAX {
             tracing::warn!(
-                resource = F::RESOURCE,
+                resource = F::RESOURCE.plural,
                 "further undecodable objects are counted in the metrics, but not logged"
             );
         }
+    }
+}
+
+impl From<ObjectIdentity> for ObjectRef {
+    fn from(ObjectIdentity { uid, name, node, .. }: ObjectIdentity) -> Self {
+        Self { name: name.into(), uid, node }
     }
 }
 

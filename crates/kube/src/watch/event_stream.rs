@@ -5,7 +5,7 @@ use super::body_stream::BodyStream;
 use super::stream_health::StreamCounters;
 use crate::decode::frames::FrameDecoder;
 use crate::decode::watch_event::{self, DecodedWatchEvent};
-use crate::decode::{Decoded, Encoding, WatchedObject};
+use crate::decode::{Encoding, WatchedObject};
 use std::time::Duration;
 
 /// The stage of the current event.
@@ -60,22 +60,15 @@ impl EventStream {
         let Some(frame) = frame else { return Ok(None) };
         let event = watch_event::read::<F>(self.encoding, frame);
         let event = event.map_err(|error| WatchError::Malformed(format!("a watch event: {error}")))?;
-        match &event {
-            DecodedWatchEvent::Error(status) => {
-                // Before a streamed list ends, any error that is not about time, load or permission means that the
-                // server cannot stream lists.
-                return Err(match WatchError::of_status::<F>(status.clone(), "watch") {
-                    WatchError::Unavailable(status) if self.stage != StreamStage::InStep => {
-                        WatchError::Rejected(status)
-                    }
-                    error => error,
-                });
-            }
-            DecodedWatchEvent::Applied(Decoded::Undecodable(_))
-            | DecodedWatchEvent::DeletedUndecodable(_) => {
-                self.counters.undecodable += 1;
-            }
-            _ => {}
+        if let DecodedWatchEvent::Error(status) = &event {
+            // Before a streamed list ends, any error that is not about time, load or permission means that the server
+            // cannot stream lists.
+            return Err(match WatchError::of_status::<F>(status.clone(), "watch") {
+                WatchError::Unavailable(status) if self.stage != StreamStage::InStep => {
+                    WatchError::Rejected(status)
+                }
+                error => error,
+            });
         }
         self.counters.items += 1;
         Ok(Some(event))

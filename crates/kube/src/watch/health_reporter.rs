@@ -16,7 +16,7 @@ pub(super) struct HealthReporter {
 
 impl HealthReporter {
     pub(super) fn new<F: WatchedObject>(health: watch::Sender<StreamHealth>) -> Self {
-        Self { health, resource: F::RESOURCE, is_optional: F::OPTIONAL }
+        Self { health, resource: F::RESOURCE.plural, is_optional: F::RESOURCE.is_optional }
     }
 
     pub(super) fn update(&self, change: impl FnOnce(&mut StreamHealth)) {
@@ -50,12 +50,11 @@ impl HealthReporter {
         });
     }
 
-    /// Bytes, events and items were received.
+    /// Bytes and items were received.
     pub(super) fn received(&self, received: &StreamCounters) {
         self.update(|health| {
             health.counters.bytes += received.bytes;
             health.counters.items += received.items;
-            health.counters.undecodable += received.undecodable;
             if received.items > 0 {
                 health.last_active = Some(Instant::now());
             }

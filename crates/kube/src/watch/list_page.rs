@@ -4,7 +4,7 @@ use super::body_stream::BodyStream;
 use super::stream_health::StreamCounters;
 use super::{NextPage, WatchError, WatchPosition};
 use crate::decode::list::{ListBody, ListHead, ListPiece};
-use crate::decode::{DecodeError, Decoded, Encoding, WatchedObject, decoded};
+use crate::decode::{DecodeError, Decoded, Encoding, WatchedObject};
 use std::time::Duration;
 
 /// A page that is being received.
@@ -29,7 +29,7 @@ impl ListPage {
     /// A page whose response has begun; `after` is what it was requested with.
     pub(super) fn new<F: WatchedObject>(body: BodyStream, frame_limit: usize, after: NextPage) -> Self {
         let encoding = body.encoding();
-        let items = ListBody::new(encoding, F::KIND, frame_limit);
+        let items = ListBody::new(encoding, F::RESOURCE.kind, frame_limit);
         Self { body, encoding, items, head: ListHead::default(), after, counters: StreamCounters::default() }
     }
 
@@ -52,10 +52,8 @@ impl ListPage {
             match piece {
                 ListPiece::Head(head) => self.head = head,
                 ListPiece::Item(bytes) => {
-                    let item = decoded::<F>(self.encoding, bytes);
                     self.counters.items += 1;
-                    self.counters.undecodable += u64::from(matches!(item, Decoded::Undecodable(_)));
-                    return Ok(Some(item));
+                    return Ok(Some(F::decode(self.encoding, bytes)));
                 }
             }
         }

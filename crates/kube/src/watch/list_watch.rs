@@ -10,13 +10,14 @@ use super::health_reporter::HealthReporter;
 use super::list_page::{ListPage, PageOutcome};
 use super::relist::RelistSchedule;
 use super::stream_health::{ListMode, StreamCounters, StreamPhase};
-use super::watch_event::WatchEvent;
 use super::watch_settings::WatchSettings;
 use super::{NextPage, NextRequest, WatchError, WatchPosition};
+use crate::clock::Clock;
 use crate::decode::WatchedObject;
 use crate::decode::watch_event::DecodedWatchEvent;
 use crate::list_progress::ListProgress;
 use std::time::Duration;
+use taintward_core::object_event::ObjectEvent;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -63,9 +64,14 @@ struct ListWatchState<F> {
 }
 
 impl<F: WatchedObject> ListWatchState<F> {
-    fn new(settings: &WatchSettings, out: mpsc::Sender<Vec<WatchEvent<F>>>, health: HealthReporter) -> Self {
+    fn new(
+        clock: Clock,
+        settings: &WatchSettings,
+        out: mpsc::Sender<Vec<ObjectEvent<F>>>,
+        health: HealthReporter,
+    ) -> Self {
         Self {
-            events: EventSequence::new(out, settings.batch_limit, health.clone()),
+            events: EventSequence::new(out, clock, settings.batch_limit, health.clone()),
             health,
             relist: RelistSchedule::new(
                 settings.relist_every,
@@ -141,7 +147,10 @@ impl<F: WatchedObject> ListWatchState<F> {
         self.unfinished = 0;
         self.watch_lists_rejected_at = Some(Instant::now());
         self.health.update(|health| health.counters.watch_lists_rejected += 1);
-        tracing::info!(resource = F::RESOURCE, "the API server does not stream lists, listing by pages");
+        tracing::info!(
+            resource = F::RESOURCE.plural,
+            "the API server does not stream lists, listing by pages"
+        );
     }
 
     /// Lists again, without a watch alongside it, if the last list is old (L4), or a list was requested.
@@ -153,7 +162,10 @@ impl<F: WatchedObject> ListWatchState<F> {
             let position = position.clone();
             self.events.begin_relist(position);
             self.health.update(|health| health.counters.relists_due += 1);
-            tracing::debug!(resource = F::RESOURCE, "listing again, because a list is due or was requested");
+            tracing::debug!(
+                resource = F::RESOURCE.plural,
+                "listing again, because a list is due or was requested"
+            );
         }
         if matches!(self.events.next_request(), NextRequest::List) {
             self.relist.begins();
@@ -171,7 +183,10 @@ impl<F: WatchedObject> ListWatchState<F> {
             health.mode = mode;
             health.counters.relists_due += 1;
         });
-        tracing::debug!(resource = F::RESOURCE, "listing again, because a list is due or was requested");
+        tracing::debug!(
+            resource = F::RESOURCE.plural,
+            "listing again, because a list is due or was requested"
+        );
         Some(mode)
     }
 
@@ -196,7 +211,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     fn relist_failed(&mut self, retry_after: Option<Duration>, why: &str) {
         let retry_seconds = self.relist.fails(retry_after).as_secs();
         tracing::warn!(
-            resource = F::RESOURCE,
+            resource = F::RESOURCE.plural,
             err = why,
             retry_seconds,
             "cannot list again, the watch continues"
@@ -245,7 +260,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     fn end_page(&mut self, page: ListPage) -> Result<PageOutcome, WatchError> {
         let outcome = page.finish()?;
         if let PageOutcome::Next(token, _) = &outcome {
-            self.progress.page(0, token).map_err(WatchError::Malformed)?;
+            self.progress.page(0, token).map_err(|why| WatchError::Malformed(why.to_string()))?;
         }
         Ok(outcome)
     }
@@ -253,7 +268,7 @@ impl<F: WatchedObject> ListWatchState<F> {
     /// Handles every whole item that has arrived.
     fn absorb_page(&mut self, page: &mut ListPage) -> Result<(), WatchError> {
         while let Some(item) = page.next_item::<F>()? {
-            self.progress.objects(1).map_err(WatchError::Malformed)?;
+            self.progress.objects(1).map_err(|why| WatchError::Malformed(why.to_string()))?;
             self.events.put_event(DecodedWatchEvent::Applied(item), true)?;
         }
         Ok(())
@@ -268,7 +283,7 @@ impl<F: WatchedObject> ListWatchState<F> {
             }
             let listed = stream.stage() != StreamStage::InStep;
             if listed {
-                self.progress.objects(1).map_err(WatchError::Malformed)?;
+                self.progress.objects(1).map_err(|why| WatchError::Malformed(why.to_string()))?;
             }
             match event {
                 DecodedWatchEvent::Bookmark { version, ends_initial: true } if listed => {

@@ -91,7 +91,7 @@ impl ListerWatcher {
     /// a cache that may be older. Without selectors, so that the server does not search for the object.
     pub(super) async fn current_version<F: WatchedObject>(&self) -> Result<WatchPosition, WatchError> {
         let scope = WatchScope { namespace: self.scope.namespace.clone(), ..WatchScope::default() };
-        let path = format!("{}&limit=1", path_in(F::PATH, &scope, None));
+        let path = format!("{}&limit=1", path_in(F::RESOURCE.path, &scope, None));
         let accept = if F::JSON_ONLY { ACCEPT_JSON } else { ACCEPT_LIST };
         let body = self.send::<F>(request(path, accept), VERSION_TIMEOUT, "list").await?;
         let mut page = ListPage::new::<F>(body, self.frame_limit, None);
@@ -128,7 +128,7 @@ impl ListerWatcher {
 }
 
 fn path<F: WatchedObject>(scope: &WatchScope) -> String {
-    path_in(F::PATH, scope, F::FIELD_SELECTOR)
+    path_in(F::RESOURCE.path, scope, F::RESOURCE.field_selector)
 }
 
 fn path_in(kind: &str, scope: &WatchScope, fields: Option<&str>) -> String {
@@ -173,12 +173,12 @@ fn encoded(text: &str) -> String {
 /// Whether the API server lists its groups and their versions, or the resources of one, and this kind is not among
 /// them.
 async fn lacks<F: WatchedObject>(client: &Client) -> bool {
-    let Some((version_path, resource)) = F::PATH.rsplit_once('/') else { return false };
+    let Some((version_path, resource)) = F::RESOURCE.path.rsplit_once('/') else { return false };
     let version = version_path.trim_start_matches("/apis/");
     let Some(groups) = discover::<F>(client, "/apis", ("APIGroupList", "groups")).await else { return false };
     let has = |group: &Value| {
         let mut versions = group["versions"].as_array().into_iter().flatten();
-        group["name"] == F::GROUP && versions.any(|one| one["groupVersion"] == version)
+        group["name"] == F::RESOURCE.group && versions.any(|one| one["groupVersion"] == version)
     };
     if !groups.iter().any(has) {
         return true;

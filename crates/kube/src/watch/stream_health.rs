@@ -110,7 +110,7 @@ pub struct StreamHealth {
     /// The permission that is currently missing.
     pub missing: Option<MissingAccess>,
     /// The server lacks the resource: its definition is not installed, or not served yet. It is requested again at
-    /// growing intervals. Only for optional kinds ([`crate::decode::WatchedObject::OPTIONAL`]).
+    /// growing intervals. Only for optional kinds ([`crate::decode::ApiResource::is_optional`]).
     pub absent: bool,
 }
 

@@ -169,7 +169,7 @@ fn an_invalid_node_is_an_error() {
         ("<html>", "not a Kubernetes object"),
         (r#"{"kind":"Node","metadata":{"name":"n1","uid":"u"},"spec":{"taints":[{"key":7}]}}"#, ""),
     ] {
-        let message = EditableNode::read(body.as_bytes()).unwrap_err();
+        let message = EditableNode::read(body.as_bytes()).unwrap_err().to_string();
         assert!(message.contains(why) && !message.is_empty(), "{body}: {message}");
     }
 }

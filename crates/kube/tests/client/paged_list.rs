@@ -18,7 +18,7 @@ async fn listed_within(client: &Client, limit: RequestBudget) -> (Vec<String>, R
     let listing = ListRequest { group: "", plural: "pods", namespace: "", selector: "a=b", fields: "" };
     let mut names = Vec::new();
     let mut send = |object: &[u8]| {
-        let object: Value = serde_json::from_slice(object).map_err(|why| why.to_string())?;
+        let object: Value = serde_json::from_slice(object)?;
         names.push(object["name"].as_str().unwrap().to_owned());
         Ok(())
     };

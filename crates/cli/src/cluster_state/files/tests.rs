@@ -234,7 +234,7 @@ async fn a_list_continues_after_its_version_has_expired() {
     let mut names = std::collections::BTreeSet::new();
     let mut count = 0;
     let mut add = |object: &[u8]| {
-        let object: Value = serde_json::from_slice(object).map_err(|why| why.to_string())?;
+        let object: Value = serde_json::from_slice(object)?;
         names.insert(object["metadata"]["name"].to_string());
         count += 1;
         if count == 100 {

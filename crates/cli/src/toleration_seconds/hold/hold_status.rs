@@ -58,7 +58,7 @@ impl HoldStatus {
         let is_selected = |name: &str| names.is_empty() || names.iter().any(|selected| selected == name);
         let list = |plural, fields| ListRequest { group: "", plural, namespace: "", selector: "", fields };
         pages(client, list("nodes", ""), limit, &mut |body| {
-            let node: AnnotatedNode = serde_json::from_slice(body).map_err(|why| why.to_string())?;
+            let node: AnnotatedNode = serde_json::from_slice(body)?;
             if is_selected(&node.metadata.name) {
                 found.add_order(&node.metadata, now);
             }

@@ -95,7 +95,7 @@ async fn write_one(nodes: &NodeClient, name: &str, action: &HoldAction) -> Resul
     let mut tries = 1;
     loop {
         let response = nodes.read(name).await.map_err(|why| why.to_string())?;
-        let node = EditableNode::read(&response.body)?;
+        let node = EditableNode::read(&response.body).map_err(|why| why.to_string())?;
         let now = response.date.unwrap_or_else(|| Clock::system().now().wall);
         let (request, reason) = request(action, now);
         let note = (HOLD.to_owned(), encode_request(request, reason));

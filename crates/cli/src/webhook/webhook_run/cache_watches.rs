@@ -10,10 +10,11 @@ use taintward_admission::rules::{CacheUpdate, CachedNode, ClusterCache};
 use taintward_controller::stream_health::{StreamLog, check, listener};
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_core::identity::Uid;
-use taintward_core::object_event::{ObjectIndex, ObjectRef};
+use taintward_core::object_event::{ObjectEvent, ObjectIndex, ObjectRef};
 use taintward_core::time::{Mono, Now, Wall};
+use taintward_kube::clock::Clock;
 use taintward_kube::decode::{NamespaceObject, PolicyObject, WatchedObject};
-use taintward_kube::watch::{RelistTrigger, StreamHealth, WatchEvent};
+use taintward_kube::watch::{RelistTrigger, StreamHealth};
 use taintward_server::admin::{Check, Scope};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -65,15 +66,16 @@ impl WatchStarter<'_> {
     fn stream<F: CachedKind>(&mut self) -> WebhookStream {
         let (out, change_text) = mpsc::channel(BATCHES_WAITING);
         let (health_out, health) = watch::channel(StreamHealth::default());
-        let listener = listener::<F>(self.client.clone(), self.relist_every, RelistTrigger::default(), None);
+        let (client, clock, relist_now) = (self.client.clone(), Clock::system(), RelistTrigger::default());
+        let listener = listener::<F>(client, clock, self.relist_every, relist_now, None);
         self.tasks.spawn(listener.run(out, health_out));
         self.tasks.spawn(update_cache::<F>(
             change_text,
             health.clone(),
             CacheUpdater::new(Arc::clone(self.cache)),
         ));
-        self.tasks.spawn(report(F::RESOURCE, health.clone()));
-        WebhookStream { name: F::RESOURCE, health }
+        self.tasks.spawn(report(F::RESOURCE.plural, health.clone()));
+        WebhookStream { name: F::RESOURCE.plural, health }
     }
 }
 
@@ -136,7 +138,7 @@ impl CachedKind for PoolNodeFact {
 
 /// Updates the cache. A kind that the server does not have has no objects; one that is removed later loses them.
 async fn update_cache<F: CachedKind>(
-    mut events: mpsc::Receiver<Vec<WatchEvent<F>>>,
+    mut events: mpsc::Receiver<Vec<ObjectEvent<F>>>,
     mut health: watch::Receiver<StreamHealth>,
     mut updater: CacheUpdater<F>,
 ) {
@@ -223,18 +225,16 @@ impl<F: CachedKind> CacheUpdater<F> {
         Self { cache, uids: HashMap::new(), listed: None, first: Some(HashMap::new()) }
     }
 
-    fn receive(&mut self, event: WatchEvent<F>) {
-        if let WatchEvent::Undecodable(object) = &event {
+    fn receive(&mut self, event: ObjectEvent<F>) {
+        if let ObjectEvent::Undecodable(object) = &event {
+            // The watcher logs why.
             tracing::warn!(
-                kind = F::KIND,
-                name = object.identity.as_ref().map_or("", |identity| identity.name.as_str()),
-                err = object.why.as_str(),
-                "cannot decode an object, treating it as absent"
+                kind = F::RESOURCE.kind,
+                name = &*object.name,
+                "treating an object as absent, because it cannot be decoded"
             );
         }
-        if let Some(event) = event.into_object_event(ANY_TIME.mono) {
-            self.apply(event, ANY_TIME);
-        }
+        self.apply(event, ANY_TIME);
     }
 
     fn name_of(&self, uid: &Uid) -> Box<str> {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::admission::pool::{PoolEntry, PoolViolation, violation};
 use crate::admission::request::{ClusterView, PodRequest};
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 /// At most this many pools give their reasons in one rejection.
@@ -47,8 +47,8 @@ fn restriction(
             .unknown
             .push(SkippedRule { rule: AdmissionRule::Restriction, missing: MissingInput::Namespace });
     };
-    if let Err(message) = restriction.allows(&request.pod.tolerations, request.before(), &namespace.lists) {
-        ruling.reject(AdmissionRule::Restriction, message);
+    if let Err(violation) = restriction.allows(&request.pod.tolerations, request.before(), &namespace.lists) {
+        ruling.reject(AdmissionRule::Restriction, violation.to_string());
     }
 }
 

@@ -5,7 +5,7 @@ use crate::admission::pod_toleration_restriction::*;
 use crate::admission::request::Operation::{Create, Update};
 use crate::testkit::toleration_row;
 use crate::toleration::Toleration;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -109,8 +109,9 @@ fn ad_8_an_unreadable_annotation_is_named() {
     let rule = PodTolerationRestriction::default();
     let broken = || TolerationListAnnotation::Unreadable("expected a list at line 1".into());
     let pod = tolerations("p Exists");
-    let message =
-        |lists: NamespaceTolerationLists, old: Option<&[Toleration]>| rule.allows(&pod, old, &lists).err();
+    let message = |lists: NamespaceTolerationLists, old: Option<&[Toleration]>| {
+        rule.allows(&pod, old, &lists).err().map(|violation| violation.to_string())
+    };
     let text = message(lists(broken(), TolerationListAnnotation::Absent), None).unwrap();
     assert!(text.contains(DEFAULTS) && text.contains("expected a list"), "{text}");
     let text = message(lists(TolerationListAnnotation::Absent, broken()), None).unwrap();
@@ -169,7 +170,8 @@ fn ad_11_the_whitelist_and_upstreams_wording() {
     };
     let pod = tolerations("a Equal v | b Exists - NoExecute 10");
     let message = |whitelist: TolerationListAnnotation| {
-        rule.allows(&pod, None, &lists(TolerationListAnnotation::Absent, whitelist))
+        let allowed = rule.allows(&pod, None, &lists(TolerationListAnnotation::Absent, whitelist));
+        allowed.map_err(|violation| violation.to_string())
     };
     assert_eq!(message(present("a Exists | b Exists")), Ok(()));
     let text = message(present("a Exists")).unwrap_err();
@@ -192,7 +194,7 @@ fn ad_11_on_update_only_new_tolerations_are_refused() {
     grown.push(toleration_row("w Equal v"));
     assert_eq!(rule.allows(&grown, Some(&old), &lists), Ok(()));
     grown.push(toleration_row("b Exists"));
-    assert!(rule.allows(&grown, Some(&old), &lists).unwrap_err().contains("toleration 3 (b)"));
+    assert!(rule.allows(&grown, Some(&old), &lists).unwrap_err().to_string().contains("toleration 3 (b)"));
     let longer = vec![toleration_row("a Exists"), toleration_row("nr Exists - NoExecute 301")];
     assert!(rule.allows(&longer, Some(&old), &lists).is_err());
 }

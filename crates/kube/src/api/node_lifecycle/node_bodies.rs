@@ -161,7 +161,7 @@ pub(super) fn not_ready_patch(
 }
 
 fn read<B: DeserializeOwned>(body: &[u8], on: &ResourcePath<'_>) -> Result<B, RequestError> {
-    serde_json::from_slice(body).map_err(|why| RequestError::unreadable(on, &why.to_string()))
+    serde_json::from_slice(body).map_err(|why| RequestError::unreadable(on, why))
 }
 
 /// Returns the strategic merge patch that sets conditions to Unknown (NL-12): their types are its keys, so others stay.

@@ -113,12 +113,12 @@ impl CredentialFiles {
 
     /// Reads everything; `loaded` keeps the last contents of what cannot be read. Blocks.
     pub(super) fn read(&self, loaded: &mut LoadedCredentials) -> Result<(), TlsProblem> {
-        let token = self.read_authorization(loaded).map_err(TlsProblem::credentials);
-        let certificates = self.read_certificates(loaded).map_err(TlsProblem::certificate);
+        let token = self.read_authorization(loaded).map_err(|why| TlsProblem::credentials(why.0));
+        let certificates = self.read_certificates(loaded).map_err(|why| TlsProblem::certificate(why.0));
         token.and(certificates)
     }
 
-    fn read_authorization(&self, loaded: &mut LoadedCredentials) -> Result<(), String> {
+    fn read_authorization(&self, loaded: &mut LoadedCredentials) -> Result<(), UnreadableSource> {
         loaded.authorization = match &self.token {
             Some(token) => Some(bearer(&token.read()?).map_err(|why| token.blame(why))?),
             None => self.basic.clone(),
@@ -126,7 +126,7 @@ impl CredentialFiles {
         Ok(())
     }
 
-    fn read_certificates(&self, loaded: &mut LoadedCredentials) -> Result<(), String> {
+    fn read_certificates(&self, loaded: &mut LoadedCredentials) -> Result<(), UnreadableSource> {
         let identity =
             self.identity.as_ref().map(|(certificate, key)| ClientIdentity::read(certificate, key));
         let authority = self.authority.as_ref().map(|path| DataSource::File(path.clone()).read());
@@ -140,25 +140,28 @@ impl CredentialFiles {
     }
 }
 
+/// Where the source is, and why it cannot be used.
+struct UnreadableSource(String);
+
 impl ClientIdentity {
-    fn read(certificate: &DataSource, key: &DataSource) -> Result<Self, String> {
+    fn read(certificate: &DataSource, key: &DataSource) -> Result<Self, UnreadableSource> {
         Ok(Self { certificate: certificate.read()?, key: key.read()? })
     }
 }
 
 impl DataSource {
-    fn read(&self) -> Result<Vec<u8>, String> {
+    fn read(&self) -> Result<Vec<u8>, UnreadableSource> {
         match self {
             Self::Data(bytes) => Ok(bytes.clone()),
             Self::File(path) => std::fs::read(path).map_err(|why| self.blame(&why.to_string())),
         }
     }
 
-    fn blame(&self, why: &str) -> String {
-        match self {
+    fn blame(&self, why: &str) -> UnreadableSource {
+        UnreadableSource(match self {
             Self::Data(_) => format!("the token in the configuration: {why}"),
             Self::File(path) => format!("{}: {}", one_line(&path.to_string_lossy()), one_line(why)),
-        }
+        })
     }
 }
 

@@ -15,6 +15,7 @@ use std::io::{ErrorKind, IsTerminal as _};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use taintward_core::time::Wall;
+use thiserror::Error;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, Command};
 
@@ -56,6 +57,17 @@ struct ExecProcess {
     group: bool,
 }
 
+/// Why a plugin gave no credential; one sentence, without secrets.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub(super) struct ExecError(String);
+
+impl ExecError {
+    fn of(what: &str) -> Self {
+        Self(what.to_owned())
+    }
+}
+
 impl Drop for ExecProcess {
     fn drop(&mut self) {
         // None once it has been waited for.
@@ -68,20 +80,20 @@ impl Drop for ExecProcess {
 
 impl ExecPlugin {
     /// `may_prompt`: the plugin gets standard input if it is a terminal, and standard error always, as kubectl does.
-    pub(super) fn new(exec: ExecConfig, may_prompt: bool) -> Result<Self, String> {
+    pub(super) fn new(exec: ExecConfig, may_prompt: bool) -> Result<Self, ExecError> {
         let command = exec.command.clone().filter(|command| !command.is_empty());
-        let command = command.ok_or("the exec plugin has no command")?;
+        let command = command.ok_or_else(|| ExecError::of("the exec plugin has no command"))?;
         let version = exec.api_version.clone().unwrap_or_default();
         if !["v1", "v1beta1"].iter().any(|known| version == format!("client.authentication.k8s.io/{known}")) {
             let version = one_line(&version);
-            return Err(format!(
+            return Err(ExecError(format!(
                 "the exec plugin's apiVersion is \"{version}\"; there are client.authentication.k8s.io/v1 and /v1beta1"
-            ));
+            )));
         }
         Ok(Self { exec, command, version, may_prompt })
     }
 
-    pub(super) async fn run(&self, clock: &Clock) -> Result<IssuedCredential, String> {
+    pub(super) async fn run(&self, clock: &Clock) -> Result<IssuedCredential, ExecError> {
         let at_terminal = self.may_prompt && std::io::stdin().is_terminal();
         let interactive = match self.exec.interactive_mode {
             Some(ExecInteractiveMode::Never) => false,
@@ -94,14 +106,14 @@ impl ExecPlugin {
         let mut running = self.start(interactive)?;
         let ended = tokio::time::timeout(limit, running.output()).await;
         let ended = ended.map_err(|_| self.blame(&format!("has not ended within {limit:?}")))?;
-        let (status, output) = ended.map_err(|why| self.blame(&why))?;
+        let (status, output) = ended.map_err(|why| self.blame(&why.0))?;
         if !status.success() {
             return Err(self.blame(&format!("ended with {status}")));
         }
-        self.read(&output, clock).map_err(|why| self.blame(&why))
+        self.read(&output, clock).map_err(|why| self.blame(&why.0))
     }
 
-    fn start(&self, interactive: bool) -> Result<ExecProcess, String> {
+    fn start(&self, interactive: bool) -> Result<ExecProcess, ExecError> {
         let mut spec = json!({ "interactive": interactive });
         if let Some(cluster) = self.exec.cluster.as_ref().filter(|_| self.exec.provide_cluster_info) {
             spec["cluster"] = serde_json::to_value(cluster).map_err(|_| self.blame("has an odd cluster"))?;
@@ -124,26 +136,27 @@ impl ExecPlugin {
             Ok(child) => Ok(ExecProcess { child, group: !interactive }),
             Err(why) if why.kind() == ErrorKind::NotFound => {
                 let hint = self.exec.install_hint.as_deref().map(|hint| format!("; {}", one_line(hint)));
-                Err(format!(
+                Err(ExecError(format!(
                     "the exec plugin {} does not exist; install it, or correct the command in the kubeconfig{}",
                     one_line(&self.command),
                     hint.unwrap_or_default()
-                ))
+                )))
             }
             Err(why) => Err(self.blame(&format!("cannot be started: {why}"))),
         }
     }
 
-    fn read(&self, output: &[u8], clock: &Clock) -> Result<IssuedCredential, String> {
+    fn read(&self, output: &[u8], clock: &Clock) -> Result<IssuedCredential, ExecError> {
         // The parser's error could quote the output.
-        let credential: ExecCredential =
-            serde_saphyr::from_slice(output).map_err(|_| "has not written an ExecCredential")?;
+        let credential: ExecCredential = serde_saphyr::from_slice(output)
+            .map_err(|_| ExecError::of("has not written an ExecCredential"))?;
         if credential.kind.as_deref() != Some("ExecCredential")
             || credential.api_version.as_ref() != Some(&self.version)
         {
-            return Err(format!("has not written an ExecCredential of {}", self.version));
+            return Err(ExecError(format!("has not written an ExecCredential of {}", self.version)));
         }
-        let status = credential.status.ok_or("has written an ExecCredential without status")?;
+        let status =
+            credential.status.ok_or_else(|| ExecError::of("has written an ExecCredential without status"))?;
         let given = |text: Option<String>| text.filter(|text| !text.is_empty());
         let token = given(status.token);
         let identity = match (given(status.client_certificate_data), given(status.client_key_data)) {
@@ -151,32 +164,33 @@ impl ExecPlugin {
                 Some(ClientIdentity { certificate: certificate.into_bytes(), key: key.into_bytes() })
             }
             (None, None) if token.is_some() => None,
-            (None, None) => return Err("has given neither a token nor a certificate".to_owned()),
-            _ => return Err("has given only one of certificate and key".to_owned()),
+            (None, None) => return Err(ExecError::of("has given neither a token nor a certificate")),
+            _ => return Err(ExecError::of("has given only one of certificate and key")),
         };
         let ends = given(status.expiration_timestamp).map(|text| text.parse::<Timestamp>()).transpose();
-        let ends = ends.map_err(|_| "returned an expirationTimestamp that is not a time")?;
+        let ends = ends.map_err(|_| ExecError::of("returned an expirationTimestamp that is not a time"))?;
         let expires = ends.map(|ends| clock.now().mono_of(Wall::from_micros(ends.as_microsecond())));
         Ok(IssuedCredential { token, identity, expires })
     }
 
-    fn blame(&self, what: &str) -> String {
-        format!("the exec plugin {} {what}", one_line(&self.command))
+    fn blame(&self, what: &str) -> ExecError {
+        ExecError(format!("the exec plugin {} {what}", one_line(&self.command)))
     }
 }
 
 impl ExecProcess {
     /// Returns its whole output, then its exit status.
-    async fn output(&mut self) -> Result<(ExitStatus, Vec<u8>), String> {
+    async fn output(&mut self) -> Result<(ExitStatus, Vec<u8>), ExecError> {
         let mut output = Vec::new();
         if let Some(stdout) = self.child.stdout.take() {
             let read = stdout.take(OUTPUT_MAX + 1).read_to_end(&mut output).await;
-            read.map_err(|why| format!("its output cannot be read: {why}"))?;
+            read.map_err(|why| ExecError(format!("its output cannot be read: {why}")))?;
         }
         if output.len() as u64 > OUTPUT_MAX {
-            return Err("writes more than 1 MiB".to_owned());
+            return Err(ExecError::of("writes more than 1 MiB"));
         }
-        let status = self.child.wait().await.map_err(|why| format!("cannot be waited for: {why}"))?;
+        let status =
+            self.child.wait().await.map_err(|why| ExecError(format!("cannot be waited for: {why}")))?;
         Ok((status, output))
     }
 }

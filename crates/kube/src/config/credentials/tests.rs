@@ -147,6 +147,6 @@ async fn a_plugin_is_given_a_minute_and_then_killed() {
     let plugin = ExecPlugin::new(serde_json::from_value(exec).unwrap(), false).unwrap();
     let began = Instant::now();
     let why = plugin.run(&Clock::of_runtime(Wall::from_secs(0))).await.err().unwrap();
-    assert!(why.contains("sleep has not ended within 60s"), "{why}");
+    assert!(why.to_string().contains("sleep has not ended within 60s"), "{why}");
     assert_eq!(began.elapsed().as_secs(), 60);
 }

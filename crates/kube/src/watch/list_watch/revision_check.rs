@@ -56,7 +56,7 @@ async fn current_version<F: WatchedObject>(
             Ok(version) => return version,
             Err(error) => {
                 tracing::debug!(
-                    resource = F::RESOURCE,
+                    resource = F::RESOURCE.plural,
                     err = %error,
                     "cannot read the version of the store, retrying"
                 );

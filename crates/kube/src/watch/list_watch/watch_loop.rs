@@ -5,6 +5,7 @@
 use super::ListWatchState;
 use super::background_list::BackgroundList;
 use super::revision_check::RevisionCheck;
+use crate::clock::Clock;
 use crate::decode::WatchedObject;
 use crate::watch::backoff::WatchBackoff;
 use crate::watch::event_sequence::ReceiverDropped;
@@ -13,12 +14,12 @@ use crate::watch::health_reporter::HealthReporter;
 use crate::watch::list_page::PageOutcome;
 use crate::watch::lister_watcher::ListerWatcher;
 use crate::watch::stream_health::{ListMode, StreamHealth, StreamPhase};
-use crate::watch::watch_event::WatchEvent;
 use crate::watch::watch_settings::WatchSettings;
 use crate::watch::{NextPage, NextRequest, WatchError, WatchPosition};
 use futures::FutureExt as _;
 use kube::Client;
 use std::time::Duration;
+use taintward_core::object_event::ObjectEvent;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
@@ -51,11 +52,12 @@ impl From<ReceiverDropped> for AttemptError {
 /// Lists and watches until the consumer has ended.
 pub(in crate::watch) async fn run<F: WatchedObject>(
     client: Client,
+    clock: Clock,
     settings: &WatchSettings,
-    out: mpsc::Sender<Vec<WatchEvent<F>>>,
+    out: mpsc::Sender<Vec<ObjectEvent<F>>>,
     health: watch::Sender<StreamHealth>,
 ) {
-    WatchLoop::new(client, settings, out, health).run().await;
+    WatchLoop::new(client, clock, settings, out, health).run().await;
 }
 
 struct WatchLoop<F> {
@@ -74,14 +76,15 @@ struct WatchLoop<F> {
 impl<F: WatchedObject> WatchLoop<F> {
     fn new(
         client: Client,
+        clock: Clock,
         settings: &WatchSettings,
-        out: mpsc::Sender<Vec<WatchEvent<F>>>,
+        out: mpsc::Sender<Vec<ObjectEvent<F>>>,
         health: watch::Sender<StreamHealth>,
     ) -> Self {
         let health = HealthReporter::new::<F>(health);
         Self {
             requests: ListerWatcher::new(client, settings),
-            state: ListWatchState::new(settings, out, health.clone()),
+            state: ListWatchState::new(clock, settings, out, health.clone()),
             background: None,
             background_silence: settings.silence,
             check: None,
@@ -157,10 +160,10 @@ impl<F: WatchedObject> WatchLoop<F> {
         if status.code != 404 || self.health.is_absent() {
             return error;
         }
-        if F::OPTIONAL && self.requests.lacks::<F>().await {
+        if F::RESOURCE.is_optional && self.requests.lacks::<F>().await {
             return error;
         }
-        WatchError::Foreign(F::RESOURCE, status.clone())
+        WatchError::Foreign(F::RESOURCE.plural, status.clone())
     }
 
     /// Receives the first page, or the one after a token.

@@ -7,7 +7,8 @@ use super::fake::{Reply, Requested, Rig, without_lists_again};
 use super::objects::{Wire, bookmark, event, line, page, page_body, pod_json, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
-use taintward_kube::watch::{RelistTrigger, StreamPhase, WatchEvent, WatchSettings};
+use taintward_core::object_event::ObjectEvent;
+use taintward_kube::watch::{RelistTrigger, StreamPhase, WatchSettings};
 use tokio::time::Instant;
 
 type Pods = Rig<PodFact>;
@@ -19,7 +20,7 @@ const WIRE: Wire = Wire::Json;
 async fn listing_again(
     watch_list: bool,
     script: impl FnMut(&Requested, usize) -> Reply + Send + 'static,
-) -> (Pods, Vec<WatchEvent<PodFact>>) {
+) -> (Pods, Vec<ObjectEvent<PodFact>>) {
     let relist_now = RelistTrigger::default();
     let settings =
         WatchSettings { relist_now: relist_now.clone(), watch_list, seed: 1, ..without_lists_again() };
@@ -71,14 +72,14 @@ async fn l1_events_during_a_list_of_thirty_pages_are_sent_immediately() {
         let received = rig.run_for(Duration::from_millis(100)).await;
         for received in received {
             match received {
-                WatchEvent::Applied { fact, listed: false } => {
+                ObjectEvent::Applied { fact, listed: false } => {
                     let reported = start.elapsed().as_millis() as u64;
                     let happened = (fact.version.unwrap().0 - 199) * 1000;
                     assert!(reported.abs_diff(happened) <= 200, "{happened} ms: told at {reported} ms");
                     changes += 1;
                 }
-                WatchEvent::ListStarted { .. } => began = Some(start.elapsed()),
-                WatchEvent::ListCompleted => ended = Some(start.elapsed()),
+                ObjectEvent::ListStarted { .. } => began = Some(start.elapsed()),
+                ObjectEvent::ListCompleted => ended = Some(start.elapsed()),
                 _ => {}
             }
         }
@@ -243,7 +244,7 @@ async fn items_of_failed_lists_are_not_reverted_by_the_continuing_watch() {
     .await;
     let received = rig.run_for(60 * SECOND).await;
     let live = received.iter().filter_map(|received| match received {
-        WatchEvent::Applied { fact, listed: false } => {
+        ObjectEvent::Applied { fact, listed: false } => {
             Some((fact.id.name().name().to_owned(), fact.version.unwrap().0))
         }
         _ => None,
@@ -295,10 +296,10 @@ async fn too_many_changes_to_track_lead_to_a_list_without_the_watch() {
     let received = rig.run_for(60 * SECOND).await;
     let changes = received
         .iter()
-        .filter(|received| matches!(received, WatchEvent::Applied { listed: false, .. }))
+        .filter(|received| matches!(received, ObjectEvent::Applied { listed: false, .. }))
         .count();
     assert!((50_000..=50_001).contains(&changes), "the changes were sent: {changes}");
-    let lists = received.iter().filter(|received| matches!(received, WatchEvent::ListStarted { .. }));
+    let lists = received.iter().filter(|received| matches!(received, ObjectEvent::ListStarted { .. }));
     assert_eq!(lists.count(), 2, "the second one runs alone");
     assert_eq!(words(&received[received.len() - 2..]), ["+p0 listed", "end"]);
     assert_eq!(rig.health().counters.failures, 0);

@@ -14,8 +14,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use taintward_core::object_event::ObjectEvent;
+use taintward_core::time::Wall;
+use taintward_kube::clock::Clock;
 use taintward_kube::decode::WatchedObject;
-use taintward_kube::watch::{StreamHealth, WatchEvent, WatchSettings, Watcher};
+use taintward_kube::watch::{StreamHealth, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
@@ -213,7 +216,7 @@ fn body(acts: VecDeque<Act>) -> BodyStream {
 
 /// A running watcher, and its server.
 pub(crate) struct Rig<F> {
-    pub(crate) received: mpsc::Receiver<Vec<WatchEvent<F>>>,
+    pub(crate) received: mpsc::Receiver<Vec<ObjectEvent<F>>>,
     pub(crate) health: watch::Receiver<StreamHealth>,
     pub(crate) task: tokio::task::JoinHandle<()>,
     log: Arc<Mutex<Vec<Requested>>>,
@@ -252,17 +255,18 @@ impl<F: WatchedObject + Clone> Rig<F> {
         let client = Client::new(fake, "default");
         let (out, received) = mpsc::channel(capacity);
         let (send, health) = watch::channel(StreamHealth::default());
-        let task = tokio::spawn(Watcher::<F>::new(client, settings).run(out, send));
+        let clock = Clock::of_runtime(Wall::from_secs(0));
+        let task = tokio::spawn(Watcher::<F>::new(client, clock, settings).run(out, send));
         Self { received, health, task, log, checks }
     }
 
     /// All events until there are none for a virtual second.
-    pub(crate) async fn until_quiet(&mut self) -> Vec<WatchEvent<F>> {
+    pub(crate) async fn until_quiet(&mut self) -> Vec<ObjectEvent<F>> {
         self.during(Duration::from_secs(1)).await
     }
 
     /// All events until there are none for `timeout`.
-    pub(crate) async fn during(&mut self, timeout: Duration) -> Vec<WatchEvent<F>> {
+    pub(crate) async fn during(&mut self, timeout: Duration) -> Vec<ObjectEvent<F>> {
         let mut all = Vec::new();
         while let Ok(Some(batch)) = tokio::time::timeout(timeout, self.received.recv()).await {
             all.extend(batch);
@@ -271,7 +275,7 @@ impl<F: WatchedObject + Clone> Rig<F> {
     }
 
     /// All events until that much later.
-    pub(crate) async fn run_for(&mut self, length: Duration) -> Vec<WatchEvent<F>> {
+    pub(crate) async fn run_for(&mut self, length: Duration) -> Vec<ObjectEvent<F>> {
         let end = Instant::now() + length;
         let mut all = Vec::new();
         while let Ok(Some(batch)) = tokio::time::timeout_at(end, self.received.recv()).await {

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_core::fact::PodFact;
-use taintward_kube::watch::{WatchEvent, WatchSettings};
+use taintward_core::object_event::ObjectEvent;
+use taintward_kube::watch::WatchSettings;
 use tokio::time::Instant;
 
 const WIRE: Wire = Wire::Json;
@@ -68,6 +69,12 @@ impl History {
 
     fn version_at(&self, now: u64) -> u64 {
         self.0.iter().take_while(|change| change.at <= now).last().map_or(1, |change| change.version)
+    }
+
+    /// The version in which a pod was deleted, if it was by now.
+    fn deletion_of(&self, pod: u64, now: u64) -> Option<u64> {
+        let mut deletions = self.0.iter().filter(|change| change.pod == pod && change.kind == "DELETED");
+        deletions.find(|change| change.at <= now).map(|change| change.version)
     }
 
     /// The pods that exist at a version, with their versions.
@@ -189,13 +196,13 @@ struct Follower {
 }
 
 impl Follower {
-    fn receive(&mut self, received: WatchEvent<PodFact>, now: u64) {
+    fn receive(&mut self, received: ObjectEvent<PodFact>, now: u64) {
         match received {
-            WatchEvent::ListStarted { .. } => {
+            ObjectEvent::ListStarted { .. } => {
                 self.marked.clear();
                 self.listing = true;
             }
-            WatchEvent::Applied { fact, listed } => {
+            ObjectEvent::Applied { fact, listed } => {
                 let pod: u64 = fact.id.name().name()[1..].parse().unwrap();
                 let version = fact.version.unwrap().0;
                 let before = self.reported.insert(pod, (version, false)).unwrap_or((0, false));
@@ -211,14 +218,14 @@ impl Follower {
                 self.marked.insert(pod);
                 self.changes_beside += u64::from(self.listing && !listed);
             }
-            WatchEvent::Deleted { identity, .. } => {
-                let pod: u64 = identity.name[1..].parse().unwrap();
-                let version = identity.version.unwrap().0;
+            ObjectEvent::Deleted(object) => {
+                let pod: u64 = object.name[1..].parse().unwrap();
+                let version = self.history.deletion_of(pod, now).expect("the pod was deleted");
                 let before = self.reported.insert(pod, (version, true)).unwrap_or((0, false));
                 assert!(version >= before.0, "p{pod} was deleted at {version} after {before:?}");
                 self.known.remove(&pod);
             }
-            WatchEvent::ListCompleted => {
+            ObjectEvent::ListCompleted => {
                 let there = self.history.state(self.history.version_at(now));
                 let marked = std::mem::take(&mut self.marked);
                 for pod in self.known.keys().filter(|pod| !marked.contains(pod)).copied().collect::<Vec<_>>()
@@ -230,9 +237,8 @@ impl Follower {
                 self.lists += 1;
                 self.listing = false;
             }
-            WatchEvent::ListAborted => self.listing = false,
-            WatchEvent::Bookmark => {}
-            WatchEvent::Undecodable(unreadable) => panic!("{unreadable:?}"),
+            ObjectEvent::ListAborted => self.listing = false,
+            ObjectEvent::Undecodable(unreadable) => panic!("{unreadable:?}"),
         }
     }
 }

@@ -8,8 +8,9 @@ use prost::Message;
 use serde_json::{Value, json};
 use taintward_core::identity::{NodeName, ResourceVersion};
 use taintward_core::node_lifecycle::LeaseFact;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Wall;
-use taintward_kube::watch::{MissingAccess, WatchEvent};
+use taintward_kube::watch::MissingAccess;
 
 const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?";
 
@@ -79,11 +80,11 @@ async fn leases_are_listed_and_watched_in_their_namespace() {
             _ => stream(wire).hang(),
         });
         let received = rig.until_quiet().await;
-        let seen = |version, listed| WatchEvent::Applied { fact: lease("n1", version), listed };
-        assert_eq!(received[0], WatchEvent::ListStarted { silent_for: None });
-        assert_eq!(received[1..4], [seen(5, true), WatchEvent::ListCompleted, seen(8, false)]);
-        let WatchEvent::Deleted { identity, .. } = &received[4] else { panic!("{received:?}") };
-        assert_eq!((identity.namespace.as_str(), identity.name.as_str()), ("kube-node-lease", "n1"));
+        let seen = |version, listed| ObjectEvent::Applied { fact: lease("n1", version), listed };
+        assert_eq!(received[0], ObjectEvent::ListStarted { silent_since: None });
+        assert_eq!(received[1..4], [seen(5, true), ObjectEvent::ListCompleted, seen(8, false)]);
+        let ObjectEvent::Deleted(object) = &received[4] else { panic!("{received:?}") };
+        assert_eq!(&*object.name, "n1");
         let requested = rig.requested();
         assert!(requested[0].is_watch_list());
         requests_leases(&requested[0]);
@@ -106,11 +107,11 @@ async fn a_paged_list_of_leases_is_a_lease_list() {
     let received = rig.until_quiet().await;
     for (name, version) in [("n1", 5), ("n2", 6)] {
         assert!(
-            received.contains(&WatchEvent::Applied { fact: lease(name, version), listed: true }),
+            received.contains(&ObjectEvent::Applied { fact: lease(name, version), listed: true }),
             "{received:?}"
         );
     }
-    assert!(received.contains(&WatchEvent::ListCompleted));
+    assert!(received.contains(&ObjectEvent::ListCompleted));
     rig.requested().iter().for_each(requests_leases);
     assert_eq!(rig.requested()[2].parameter("resourceVersion"), Some("7"));
 }

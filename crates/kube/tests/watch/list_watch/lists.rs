@@ -6,7 +6,8 @@ use super::objects::{BOTH, Wire, bookmark, error, event, page, page_body, reject
 use std::time::Duration;
 use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_kube::watch::{ListMode, StreamPhase, WatchEvent, WatchSettings};
+use taintward_core::object_event::ObjectEvent;
+use taintward_kube::watch::{ListMode, StreamPhase, WatchSettings};
 use tokio::time::Instant;
 
 type Pods = Rig<PodFact>;
@@ -21,15 +22,11 @@ async fn a_streamed_list_becomes_a_watch() {
                 .hang()
         });
         let received = rig.until_quiet().await;
-        assert_eq!(
-            words(&received),
-            ["begin", "+p0 listed", "+p1 listed", "end", "+p1", "-p0", "quiet"],
-            "{wire:?}"
-        );
-        assert!(matches!(&received[0], WatchEvent::ListStarted { silent_for: None }));
-        let WatchEvent::Deleted { uid, identity } = &received[5] else { panic!("{received:?}") };
-        assert_eq!(uid.to_string(), super::objects::uid(0));
-        assert_eq!(identity.node.as_ref().unwrap().as_str(), "n1");
+        assert_eq!(words(&received), ["begin", "+p0 listed", "+p1 listed", "end", "+p1", "-p0"], "{wire:?}");
+        assert!(matches!(&received[0], ObjectEvent::ListStarted { silent_since: None }));
+        let ObjectEvent::Deleted(object) = &received[5] else { panic!("{received:?}") };
+        assert_eq!(object.uid.as_ref().unwrap().to_string(), super::objects::uid(0));
+        assert_eq!(object.node.as_ref().unwrap().as_str(), "n1");
         let health = rig.health();
         assert_eq!(
             (health.phase, health.mode, health.synced_once),

@@ -5,7 +5,8 @@ use super::objects::{Wire, event, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::dedicated_pools::PoolFact;
 use taintward_core::fact::PodFact;
-use taintward_kube::watch::{WatchEvent, WatchSettings};
+use taintward_core::object_event::ObjectEvent;
+use taintward_kube::watch::WatchSettings;
 use tokio::time::Instant;
 
 type Pods = Rig<PodFact>;
@@ -40,7 +41,7 @@ async fn missed(away: Duration, meanwhile: fn() -> Reply, seed: u64) -> Duration
     });
     loop {
         for received in rig.received.recv().await.unwrap() {
-            if matches!(received, WatchEvent::Applied { listed: false, .. }) {
+            if matches!(received, ObjectEvent::Applied { listed: false, .. }) {
                 assert!(rig.health().is_in_step(Duration::ZERO));
                 return back.elapsed();
             }

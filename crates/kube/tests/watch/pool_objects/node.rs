@@ -165,5 +165,6 @@ fn an_invalid_node_is_refused_in_a_sentence() {
         assert!(PoolNodeBody::read(body.as_bytes()).is_err(), "{body}");
     }
     let status = r#"{"kind":"Status","message":"nodes \"n\" not found","code":404}"#;
-    assert_eq!(PoolNodeBody::read(status.as_bytes()), Err("nodes \"n\" not found".to_owned()));
+    let why = PoolNodeBody::read(status.as_bytes()).unwrap_err();
+    assert_eq!(why.to_string(), "nodes \"n\" not found");
 }

@@ -1,9 +1,8 @@
-//! Tests how watch events update the webhook's cache.
+//! Tests how the events of a watch update the webhook's cache.
 
 use super::*;
 use taintward_admission::rules::{RuleReviewer, UntilReady};
 use taintward_core::admission::review::ReviewSettings;
-use taintward_kube::decode::ObjectIdentity;
 
 /// A cache with a watch of namespaces only; shows the missing lists, and the known ones among these pods' namespaces.
 struct World {
@@ -17,23 +16,23 @@ impl World {
         Self { following: CacheUpdater::new(Arc::clone(&cache)), cache }
     }
 
-    fn receive(&mut self, event: WatchEvent<NamespaceObject>) {
+    fn receive(&mut self, event: ObjectEvent<NamespaceObject>) {
         self.following.receive(event);
     }
 
     fn seen(&mut self, name: &str, uid: &str) {
         let (uid, name) = (Uid::new(uid), name.into());
         let fact = NamespaceObject { uid, version: None, name, facts: Default::default() };
-        self.receive(WatchEvent::Applied { fact, listed: true });
+        self.receive(ObjectEvent::Applied { fact, listed: true });
     }
 
     fn gone(&mut self, name: &str, uid: &str) {
-        let identity = ObjectIdentity { name: name.to_owned(), ..ObjectIdentity::default() };
-        self.receive(WatchEvent::Deleted { uid: Uid::new(uid), identity });
+        let object = ObjectRef { name: name.into(), uid: Some(Uid::new(uid)), node: None };
+        self.receive(ObjectEvent::Deleted(object));
     }
 
     fn begins(&mut self) {
-        self.receive(WatchEvent::ListStarted { silent_for: None });
+        self.receive(ObjectEvent::ListStarted { silent_since: None });
     }
 
     fn known(&self) -> Vec<&'static str> {
@@ -56,7 +55,7 @@ fn an_incomplete_first_list_is_not_used() {
     world.begins();
     world.seen("b", "2");
     assert!(!world.knows_namespaces());
-    world.receive(WatchEvent::ListCompleted);
+    world.receive(ObjectEvent::ListCompleted);
     assert!(world.knows_namespaces());
     assert_eq!(world.known(), ["b"]);
 }
@@ -66,11 +65,11 @@ fn objects_missing_in_a_later_list_are_gone_and_new_ones_apply_immediately() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
-    world.receive(WatchEvent::ListCompleted);
+    world.receive(ObjectEvent::ListCompleted);
     world.begins();
     world.seen("b", "2");
     assert_eq!(world.known(), ["a", "b"], "not gone before the list is complete");
-    world.receive(WatchEvent::ListCompleted);
+    world.receive(ObjectEvent::ListCompleted);
     assert_eq!(world.known(), ["b"]);
 }
 
@@ -79,7 +78,7 @@ fn the_deletion_of_an_old_object_keeps_its_namesake() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
-    world.receive(WatchEvent::ListCompleted);
+    world.receive(ObjectEvent::ListCompleted);
     world.seen("a", "2");
     world.gone("a", "1");
     assert_eq!(world.known(), ["a"]);
@@ -92,14 +91,9 @@ fn an_undecodable_object_counts_as_absent() {
     let mut world = World::new();
     world.begins();
     world.seen("a", "1");
-    world.receive(WatchEvent::ListCompleted);
-    let identity =
-        ObjectIdentity { name: "a".to_owned(), uid: Some(Uid::new("1")), ..ObjectIdentity::default() };
-    let why = "spec: no object".to_owned();
-    world.receive(WatchEvent::Undecodable(taintward_kube::decode::UndecodableObject {
-        identity: Some(identity),
-        why,
-    }));
+    world.receive(ObjectEvent::ListCompleted);
+    let object = ObjectRef { name: "a".into(), uid: Some(Uid::new("1")), node: None };
+    world.receive(ObjectEvent::Undecodable(object));
     assert!(world.known().is_empty());
 }
 
@@ -112,7 +106,7 @@ fn a_kind_the_server_does_not_have_has_no_objects() {
     // The kind is installed later.
     world.begins();
     world.seen("a", "1");
-    world.receive(WatchEvent::ListCompleted);
+    world.receive(ObjectEvent::ListCompleted);
     assert_eq!(world.known(), ["a"]);
 }
 
@@ -129,8 +123,8 @@ async fn events_from_before_the_removal_of_a_kind_are_not_applied_after_it() {
             name: "a".into(),
             facts: Default::default(),
         };
-        let seen = WatchEvent::Applied { fact, listed: true };
-        out.try_send(vec![WatchEvent::ListStarted { silent_for: None }, seen, WatchEvent::ListCompleted])
+        let seen = ObjectEvent::Applied { fact, listed: true };
+        out.try_send(vec![ObjectEvent::ListStarted { silent_since: None }, seen, ObjectEvent::ListCompleted])
             .unwrap();
         absent.send_modify(|health| health.absent = true);
         let passing = update_cache(change_text, health, CacheUpdater::new(Arc::clone(&cache)));
