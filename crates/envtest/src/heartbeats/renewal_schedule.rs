@@ -62,15 +62,18 @@ async fn rounds(shared: &HeartbeatState, api: &TestApi) {
             }
             continue;
         }
-        if due.elapsed() > shared.period {
-            // More than a whole period late: its next turn comes right away.
-            slot = slot.max((began.elapsed().as_secs_f64() / shared.period.as_secs_f64()) as u64 * count);
-        }
+        slot += missed_slots(due.elapsed(), shared.period, count);
         if let Some(turn) = take(shared, slot % count, due) {
             out.push(renew(shared, api, turn));
         }
         slot += 1;
     }
+}
+
+/// The slots to skip when a slot is late by whole periods: whole rounds, so that the same node is next. A schedule that jumped
+/// to the begin of a round would never renew the nodes at its end as long as it is late.
+fn missed_slots(late: Duration, period: Duration, count: u64) -> u64 {
+    (late.as_secs_f64() / period.as_secs_f64()) as u64 * count
 }
 
 fn take(shared: &HeartbeatState, place: u64, due: Instant) -> Option<Renewal> {
@@ -113,5 +116,30 @@ fn note(shared: &HeartbeatState, turn: &Renewal, worked: bool) {
     let gap = node.renewed.replace(Instant::now()).map(|before| before.elapsed());
     if node.turns == turn.turns {
         state.lateness.longest_gap = state.lateness.longest_gap.max(gap.unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On a machine that renews only a quarter as fast as it should, each node is renewed every fourth period.
+    #[test]
+    fn no_node_starves_on_a_slow_machine() {
+        const COUNT: u64 = 10;
+        let (period, each) = (Duration::from_secs(3), Duration::from_millis(1_200));
+        let (mut now, mut slot) = (Duration::ZERO, 0);
+        let mut renewed = [Duration::ZERO; COUNT as usize];
+        let mut longest = Duration::ZERO;
+        for _ in 0..1_000 {
+            let due = period.mul_f64(slot as f64 / COUNT as f64);
+            slot += missed_slots(now.saturating_sub(due), period, COUNT);
+            let node = &mut renewed[(slot % COUNT) as usize];
+            longest = longest.max(now - *node);
+            *node = now;
+            now += each;
+            slot += 1;
+        }
+        assert_eq!(longest, 4 * period);
     }
 }
