@@ -1,7 +1,7 @@
 //! Watches nodes and pods, and follows the pods with a deadline.
 
 use super::PendingRow;
-use super::tracker::PendingTracker;
+use super::tracker::{PendingTracker, calendar};
 use crate::cluster_change::ClusterChange;
 use std::time::Duration;
 use taintward_core::fact::NodeFact;
@@ -58,28 +58,28 @@ impl DeadlineWatch {
         }
     }
 
-    /// The cluster's time.
+    /// The cluster's time, to compare with the times of rows: also its monotonic clock shows the wall clock.
     pub(crate) fn now(&self) -> Now {
-        self.clock.now()
+        calendar(self.clock.now())
     }
 
     /// Waits for events, for another health of a watch, or for the tick, and returns what changed, in the order of names.
     pub(crate) async fn next(&mut self) -> Vec<(ClusterChange, PendingRow)> {
         tokio::select! {
-            Some(batch) = self.nodes.batches.recv() => self.tracker.nodes(batch, self.now()),
-            Some(batch) = self.pods.batches.recv() => self.tracker.pods(batch, self.now()),
+            Some(batch) = self.nodes.batches.recv() => self.tracker.nodes(batch, self.clock.now()),
+            Some(batch) = self.pods.batches.recv() => self.tracker.pods(batch, self.clock.now()),
             Ok(()) = self.nodes.health.changed() => {}
             Ok(()) = self.pods.health.changed() => {}
             _ = self.tick.tick() => {}
         }
         // All available batches are handled before the output.
         while let Ok(batch) = self.nodes.batches.try_recv() {
-            self.tracker.nodes(batch, self.now());
+            self.tracker.nodes(batch, self.clock.now());
         }
         while let Ok(batch) = self.pods.batches.try_recv() {
-            self.tracker.pods(batch, self.now());
+            self.tracker.pods(batch, self.clock.now());
         }
-        if self.tracker.is_synced() { self.tracker.changes(self.now()) } else { Vec::new() }
+        if self.tracker.is_synced() { self.tracker.changes(self.clock.now()) } else { Vec::new() }
     }
 
     /// All pods with a deadline, the next one first; `None` before the lists are complete.

@@ -5,7 +5,6 @@
 use super::deadline_watch::{DeadlineWatch, WatchProblem};
 use super::row_table::{event_table, table};
 use super::terminal_screen::{TerminalScreen, quit};
-use super::tracker::calendar;
 use super::{PendingArgs, PendingError, PendingRow, empty_list};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_change::ClusterChange;
@@ -164,7 +163,7 @@ impl<'a> PendingWatch<'a> {
         changes: &[(ClusterChange, PendingRow)],
         problem: Option<String>,
     ) -> Result<ReaderState, PendingError> {
-        let now = calendar(self.deadlines.now());
+        let now = self.deadlines.now();
         let remark = self.enforcers.borrow().as_ref().and_then(ActiveControllers::remark);
         if let WatchOutput::Screen(screen) = out {
             let notes = problem.into_iter().chain(remark);
