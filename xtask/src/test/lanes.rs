@@ -1,4 +1,4 @@
-//! Divides the test programs into lanes that run at the same time: one lane computes while others wait for control planes.
+//! Divides the test programs into two lanes that run at the same time: one waits for control planes, the other computes.
 
 use crate::sources;
 use anyhow::{Context as _, Result, ensure};
@@ -9,10 +9,10 @@ use std::panic::resume_unwind;
 use std::process::Command;
 use std::thread;
 
-/// Programs whose tests wait for control planes and other processes most of the time. The programs of one lane run one after
-/// the other.
-const WAITING: [&[&str]; 2] =
-    [&["cluster", "clients"], &["real_server", "lifecycle", "managed_real", "security", "control_plane"]];
+/// Programs whose tests wait for control planes and other processes most of the time. Two control planes at once would make
+/// each other late.
+const WAITING: [&str; 7] =
+    ["cluster", "clients", "real_server", "lifecycle", "managed_real", "security", "control_plane"];
 
 /// A program of tests that cargo builds for a file in `tests` or `examples`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,8 +25,8 @@ pub(super) struct TestTarget {
 /// The arguments of the runs of `cargo test` that follow each other in a lane.
 type Runs = Vec<Vec<String>>;
 
-/// The lanes. The last one computes: it has what the others leave of the processors, because a test that waits for a control
-/// plane has a timeout.
+/// The lanes: the first one waits; the second one has what the first leaves of the processors, because a test that waits for
+/// a control plane has a timeout.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Lanes(Vec<Runs>);
 
@@ -56,7 +56,7 @@ impl TestTarget {
 impl Lanes {
     /// Puts each of the targets into its lane, and the unit tests and doc tests into the last one.
     pub(super) fn of(targets: &[TestTarget]) -> Result<Self> {
-        for name in WAITING.concat() {
+        for name in WAITING {
             let known = targets.iter().any(|target| target.name == name);
             ensure!(known, "xtask/src/test/lanes.rs names {name:?}, but no test program has this name");
         }
@@ -66,24 +66,22 @@ impl Lanes {
             let targets = targets.iter().filter(|target| selected(&target.name));
             targets.flat_map(|target| [target.flag.to_owned(), target.name.clone()]).collect()
         };
-        let mut lanes: Vec<Runs> =
-            WAITING.iter().map(|lane| vec![select(&|name| lane.contains(&name))]).collect();
         let mut computing = vec!["--lib".to_owned(), "--bins".to_owned()];
-        computing.extend(select(&|name| !WAITING.concat().contains(&name)));
-        lanes.push(vec![computing, vec!["--doc".to_owned()]]);
-        Ok(Self(lanes))
+        computing.extend(select(&|name| !WAITING.contains(&name)));
+        let waiting = vec![select(&|name| WAITING.contains(&name))];
+        Ok(Self(vec![waiting, vec![computing, vec!["--doc".to_owned()]]]))
     }
 
-    /// Only the programs that wait, one after the other.
-    pub(super) fn waiting(self) -> Self {
-        let waiting = self.0.into_iter().take(WAITING.len());
-        Self(vec![waiting.flatten().collect()])
+    /// Only the programs that wait.
+    pub(super) fn waiting(mut self) -> Self {
+        self.0.truncate(1);
+        self
     }
 
-    /// Runs all lanes to their ends. The first one prints as it runs, each other one when it ends. Fails if one fails.
+    /// Runs the lanes to their ends. The first one prints as it runs, the second one when it ends. Fails if one fails.
     pub(super) fn run(&self, cargo_test: &(dyn Fn(&[&str]) -> Command + Sync)) -> Result<()> {
         let run = |(at, runs): (usize, &Runs)| -> Result<()> {
-            let through: &[&str] = if at == WAITING.len() { &["nice", "-n", "10"] } else { &[] };
+            let through: &[&str] = if at == 0 { &[] } else { &["nice", "-n", "10"] };
             let mut output = Vec::new();
             let mut result = Ok(());
             for arguments in runs {
