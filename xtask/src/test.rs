@@ -50,7 +50,6 @@ pub(crate) fn run(arguments: &TestArgs) -> Result<()> {
     }
     let recorded = |name: &str| env::temp_dir().join(format!("taintward-{name}-{}", process::id()));
     let (durations, skipped) = (recorded("durations"), recorded("skipped"));
-    let _load = arguments.stress.then(|| [CpuLoad::start(), CpuLoad::start()]);
     let result = run_programs(arguments, &durations, &skipped);
     println!("\nThe slowest test programs, in seconds:\n{}", slowest(&take(&durations)));
     let names = take(&skipped);
@@ -90,8 +89,11 @@ fn run_programs(arguments: &TestArgs, durations: &Path, skipped: &Path) -> Resul
     // One build of everything; the lanes only run it.
     sources::run(cargo_test(&[]).arg("--no-run"))?;
     let lanes = Lanes::of(&TestTarget::all()?)?;
-    let lanes = if arguments.stress { lanes.waiting() } else { lanes };
-    lanes.run(&cargo_test)
+    if !arguments.stress {
+        return lanes.run(&cargo_test);
+    }
+    let _load = [CpuLoad::start(), CpuLoad::start()];
+    lanes.waiting().run(&cargo_test)
 }
 
 /// The ten slowest programs, of lines with seconds and a name.
