@@ -27,7 +27,7 @@ pub(crate) struct TimeoutArgs {
 
 /// The setting that makes cargo start all test programs like this.
 pub(crate) fn runner() -> Result<String> {
-    Ok(runner_through(&[], &own_path()?))
+    Ok(runner_at(&own_path()?))
 }
 
 /// This program. While cargo builds it again, it has no path.
@@ -36,9 +36,9 @@ pub(crate) fn own_path() -> Result<String> {
     own.into_os_string().into_string().ok().context("the path of this program is not valid UTF-8")
 }
 
-/// The same with this program at `own`, started by the program that `through` names with its arguments.
-pub(crate) fn runner_through(through: &[&str], own: &str) -> String {
-    format!("target.'cfg(all())'.runner={:?}", [through, &[own, "within"]].concat())
+/// The same with this program at `own`.
+pub(crate) fn runner_at(own: &str) -> String {
+    format!("target.'cfg(all())'.runner={:?}", [own, "within"])
 }
 
 pub(crate) async fn run(arguments: &TimeoutArgs, limit: Option<Duration>) -> Result<ExitCode> {

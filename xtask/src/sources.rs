@@ -18,7 +18,20 @@ pub(crate) fn root() -> &'static Path {
 /// scripts that read them (ring's) would run again, and cargo would build their dependents again, whenever this program is
 /// started in a different way.
 pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo_through(&[])
+}
+
+/// The same, started by the program that `through` names with its arguments.
+pub(crate) fn cargo_through(through: &[&str]) -> Command {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = match through {
+        [] => Command::new(cargo),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(cargo);
+            command
+        }
+    };
     command.current_dir(root());
     let is_own = |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start));
     for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_own)) {

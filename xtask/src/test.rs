@@ -8,7 +8,7 @@ mod lanes;
 use crate::cpu_load::CpuLoad;
 use crate::{runner_timeout, sources};
 use anyhow::Result;
-use lanes::{Lanes, TestTarget};
+use lanes::{TestLanes, TestTarget};
 use std::path::Path;
 use std::{env, fs, process};
 use taintward_envtest::{Binaries, binaries};
@@ -75,8 +75,8 @@ fn take(file: &Path) -> String {
 fn run_programs(arguments: &TestArgs, durations: &Path, skipped: &Path) -> Result<()> {
     let own = runner_timeout::own_path()?;
     let cargo_test = |through: &[&str]| {
-        let mut command = sources::cargo();
-        command.args(["test", "--workspace", "--config", &runner_timeout::runner_through(through, &own)]);
+        let mut command = sources::cargo_through(through);
+        command.args(["test", "--workspace", "--config", &runner_timeout::runner_at(&own)]);
         command.env("TAINTWARD_SKIPPED", skipped).env(runner_timeout::DURATIONS, durations);
         if arguments.no_fail_fast {
             command.arg("--no-fail-fast");
@@ -86,14 +86,14 @@ fn run_programs(arguments: &TestArgs, durations: &Path, skipped: &Path) -> Resul
     if !arguments.rest.is_empty() {
         return sources::run(cargo_test(&[]).args(&arguments.rest));
     }
-    // One build of everything; the lanes only run it.
-    sources::run(cargo_test(&[]).arg("--no-run"))?;
-    let lanes = Lanes::of(&TestTarget::all()?)?;
+    let lanes = TestLanes::of(&TestTarget::all()?)?;
+    // The second lane builds its own programs while the first one runs: cargo does not build in one folder twice at once.
+    sources::run(cargo_test(&[]).arg("--no-run").args(lanes.first()))?;
     if !arguments.stress {
         return lanes.run(&cargo_test);
     }
     let _load = [CpuLoad::start(), CpuLoad::start()];
-    lanes.waiting().run(&cargo_test)
+    lanes.only_waiting().run(&cargo_test)
 }
 
 /// The ten slowest programs, of lines with seconds and a name.

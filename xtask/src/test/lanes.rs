@@ -25,10 +25,10 @@ pub(super) struct TestTarget {
 /// The arguments of the runs of `cargo test` that follow each other in a lane.
 type Runs = Vec<Vec<String>>;
 
-/// The lanes: the first one waits; the second one has what the first leaves of the processors, because a test that waits for
-/// a control plane has a timeout.
+/// The lanes: the first one waits; the second one builds and computes with what the first leaves of the processors, because
+/// a test that waits for a control plane has a timeout.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lanes(Vec<Runs>);
+pub(super) struct TestLanes(Vec<Runs>);
 
 impl TestTarget {
     /// Those of the workspace.
@@ -53,7 +53,7 @@ impl TestTarget {
     }
 }
 
-impl Lanes {
+impl TestLanes {
     /// Puts each of the targets into its lane, and the unit tests and doc tests into the last one.
     pub(super) fn of(targets: &[TestTarget]) -> Result<Self> {
         for name in WAITING {
@@ -72,8 +72,13 @@ impl Lanes {
         Ok(Self(vec![waiting, vec![computing, vec!["--doc".to_owned()]]]))
     }
 
+    /// The arguments that select the programs of the first lane.
+    pub(super) fn first(&self) -> impl Iterator<Item = &String> {
+        self.0.iter().take(1).flatten().flatten()
+    }
+
     /// Only the programs that wait.
-    pub(super) fn waiting(mut self) -> Self {
+    pub(super) fn only_waiting(mut self) -> Self {
         self.0.truncate(1);
         self
     }
@@ -125,14 +130,14 @@ mod tests {
     #[test]
     fn each_program_runs_in_one_lane() {
         let targets = TestTarget::all().unwrap();
-        let lanes = Lanes::of(&targets).unwrap();
+        let lanes = TestLanes::of(&targets).unwrap();
         for target in &targets {
             let selects = |run: &Vec<String>| run.windows(2).any(|pair| pair == [target.flag, &target.name]);
             let lanes = lanes.0.iter().filter(|runs| runs.iter().any(selects)).count();
             assert_eq!(lanes, 1, "{target:?}");
         }
         let renamed: Vec<_> = targets.into_iter().filter(|target| target.name != "lifecycle").collect();
-        let why = Lanes::of(&renamed).unwrap_err().to_string();
+        let why = TestLanes::of(&renamed).unwrap_err().to_string();
         assert!(why.contains("\"lifecycle\", but no test program"), "{why}");
     }
 
@@ -148,8 +153,10 @@ mod tests {
 
     #[test]
     fn a_lane_that_fails_fails_the_run_and_the_others_end() {
-        let lanes =
-            Lanes(vec![vec![vec!["exit 1".into()]], vec![vec!["echo ended".into()], vec!["exit 3".into()]]]);
+        let lanes = TestLanes(vec![
+            vec![vec!["exit 1".into()]],
+            vec![vec!["echo ended".into()], vec!["exit 3".into()]],
+        ]);
         let shell = |_: &[&str]| {
             let mut command = Command::new("sh");
             command.arg("-c");
