@@ -4,21 +4,18 @@ use crate::sources;
 use anyhow::{Result, ensure};
 use std::time::Instant;
 
-/// Each step, and the arguments for cargo.
-const STEPS: [(&str, &str); 7] = [
+/// Each step, and the arguments for cargo: always with the whole workspace, because another selection changes features, and
+/// with them what has to be compiled.
+const STEPS: [(&str, &str); 6] = [
     ("formatting", "fmt --all --check"),
     ("lints", "clippy --workspace --all-targets --locked -- -D warnings"),
     ("fuzz targets", "check --locked --manifest-path fuzz/Cargo.toml --target-dir target/fuzz"),
     ("unit tests", "test --no-fail-fast --workspace --locked --lib --bins"),
     (
-        "output of commands, reference, pages",
-        "test --no-fail-fast --locked --package taintward --test documents",
+        "output of commands, reference, pages, rules about sources, texts, links, measures",
+        "test --no-fail-fast --workspace --locked --test documents --test repository --test observability",
     ),
-    ("rules about sources, texts, links, measures", "test --no-fail-fast --locked --package xtask --tests"),
-    (
-        "phrases to judge",
-        "test --quiet --locked --package xtask --test repository prose::no_text -- --nocapture",
-    ),
+    ("phrases to judge", "test --quiet --workspace --locked --test repository prose::no_text -- --nocapture"),
 ];
 
 /// Runs each step, also after one that failed, and prints how long each took.
