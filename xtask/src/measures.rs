@@ -80,7 +80,8 @@ impl MeasuresReport {
             Measure::new("production lines of fakekube", fakekube, 16_000.0, Vec::new()),
             test_programs::measure(root)?,
         ];
-        measures.extend(type_names::measures(sources));
+        measures.push(type_names::shared(root)?);
+        measures.push(type_names::twice(sources));
         measures.push(banned_words::measure(root)?);
         measures.push(visibility::measure(sources, checkout.lines()));
         measures.extend(import_circles::measures(sources));

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
-use real::runner::{Group, Schedule, run};
+use real::runner::{ScenarioGroup, Schedule, run};
 use std::process::ExitCode;
 use taintward_envtest::ClusterConfig;
 
@@ -61,8 +61,8 @@ fn numeric() -> ClusterConfig {
 }
 
 /// Scenarios on nodes of their own, watching one taintward with default flags.
-fn evictions() -> Group {
-    Group {
+fn evictions() -> ScenarioGroup {
+    ScenarioGroup {
         name: "evictions",
         options: numeric(),
         kwok: false,
@@ -92,8 +92,8 @@ fn evictions() -> Group {
 }
 
 /// Scenarios that start, kill and restart taintward.
-fn processes() -> Group {
-    Group {
+fn processes() -> ScenarioGroup {
+    ScenarioGroup {
         name: "processes",
         options: numeric(),
         kwok: false,
@@ -116,8 +116,8 @@ fn processes() -> Group {
 }
 
 /// Scenarios in which API servers reject, fall silent, die and come back.
-fn servers() -> Group {
-    Group {
+fn servers() -> ScenarioGroup {
+    ScenarioGroup {
         name: "servers",
         options: ClusterConfig { servers: 2, ..ClusterConfig::default() },
         kwok: false,
@@ -133,8 +133,8 @@ fn servers() -> Group {
 }
 
 /// Scenarios that measure how soon evictions continue.
-fn outages() -> Group {
-    Group {
+fn outages() -> ScenarioGroup {
+    ScenarioGroup {
         name: "outages",
         options: ClusterConfig { servers: 2, ..ClusterConfig::default() },
         kwok: false,
@@ -150,8 +150,8 @@ fn outages() -> Group {
 }
 
 /// Scenarios on a server without streamed lists.
-fn lists() -> Group {
-    Group {
+fn lists() -> ScenarioGroup {
+    ScenarioGroup {
         name: "lists",
         options: ClusterConfig { feature_gates: "WatchList=false".into(), ..ClusterConfig::default() },
         kwok: false,
@@ -160,8 +160,8 @@ fn lists() -> Group {
 }
 
 /// Scenarios in which Taintward's credentials expire.
-fn identities() -> Group {
-    Group {
+fn identities() -> ScenarioGroup {
+    ScenarioGroup {
         name: "identities",
         options: ClusterConfig::default(),
         kwok: false,
@@ -174,8 +174,8 @@ fn identities() -> Group {
 }
 
 /// Scenarios in which etcd fails.
-fn stores() -> Group {
-    Group {
+fn stores() -> ScenarioGroup {
+    ScenarioGroup {
         name: "stores",
         options: ClusterConfig::default(),
         kwok: false,
@@ -189,8 +189,8 @@ fn stores() -> Group {
 
 /// Scenarios in which a kubelet removes deleted pods. Building KWOK takes minutes, which every first run would have to
 /// wait for: these scenarios run in CI and where KWOK has been built, and otherwise report that they were skipped.
-fn kubelets() -> Group {
-    Group {
+fn kubelets() -> ScenarioGroup {
+    ScenarioGroup {
         name: "kubelets",
         options: ClusterConfig::default(),
         kwok: true,

@@ -41,13 +41,13 @@ mod checklist {
 
 use checklist::harness::{ChecklistHarness, ItemResult};
 use checklist::items::ITEMS;
-use checklist::page::{self, Results};
+use checklist::page::{self, ChecklistResults};
 use checklist::{
     abuse, corpus, crowd, elsewhere, installed, manifests, outside, rate, renewal, rights, sources, spiral,
     transport,
 };
 use futures::FutureExt as _;
-use install::cluster::Installed;
+use install::cluster::InstalledCluster;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -89,8 +89,8 @@ fn main() -> ExitCode {
 /// Checked after all others, because they need the whole installation, which the others do without.
 const INSTALLED: [usize; 5] = [1, 2, 3, 7, 29];
 
-async fn checklist(harness: &mut ChecklistHarness, some: &[usize]) -> (Results, usize) {
-    let (mut results, mut failed) = (Results::new(), 0);
+async fn checklist(harness: &mut ChecklistHarness, some: &[usize]) -> (ChecklistResults, usize) {
+    let (mut results, mut failed) = (ChecklistResults::new(), 0);
     let (last, first): (Vec<_>, Vec<_>) = (1..=ITEMS.len())
         .filter(|one| some.is_empty() || some.contains(one))
         .partition(|one| INSTALLED.contains(one));
@@ -162,7 +162,7 @@ async fn check(number: usize, harness: &mut ChecklistHarness) -> ItemResult {
     }
 }
 
-async fn check_installed(number: usize, there: &Installed<'_>) -> ItemResult {
+async fn check_installed(number: usize, there: &InstalledCluster<'_>) -> ItemResult {
     match number {
         1 => installed::golden(there),
         2 => installed::wildcards(there),

@@ -30,12 +30,12 @@ fn limits() -> ListenerLimits {
     ListenerLimits { head: long, body: long, stall: long, silence: long, ..ListenerLimits::default() }
 }
 
-struct ListenerHarness {
+struct ClientsHarness {
     address: SocketAddr,
     server: ApiServer,
 }
 
-impl ListenerHarness {
+impl ClientsHarness {
     async fn set(limits: ListenerLimits) -> Self {
         Self::with_tls(limits, false).await
     }
@@ -122,7 +122,7 @@ async fn ends(stream: &mut TcpStream) -> bool {
 
 #[tokio::test]
 async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
-    let harness = ListenerHarness::set(ListenerLimits { body: SHORT, ..limits() }).await;
+    let harness = ClientsHarness::set(ListenerLimits { body: SHORT, ..limits() }).await;
     let stream = harness.send(&harness.post(100_000, "{")).await;
     let (mut from, mut to) = stream.into_split();
     let dripping = tokio::spawn(async move {
@@ -143,7 +143,7 @@ async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
 
 #[tokio::test]
 async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_ones_never() {
-    let harness = ListenerHarness::set(ListenerLimits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
+    let harness = ClientsHarness::set(ListenerLimits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
     let slow = String::from_utf8(harness.post(2_000_000, "")).unwrap();
     let slow = slow.replace("content-length", "expect: 100-continue\r\ncontent-length");
     let mut slow = harness.send(slow.as_bytes()).await;
@@ -162,7 +162,7 @@ async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_
 async fn a_connection_without_a_complete_request_is_closed() {
     let tried: [&[u8]; 4] = [b"", b"P", b"PRI * HTTP/2.0\r\n", b"GET /readyz HTTP/1.1\r\nhost:"];
     for message in tried {
-        let harness = ListenerHarness::set(ListenerLimits { head: SHORT, connections: 1, ..limits() }).await;
+        let harness = ClientsHarness::set(ListenerLimits { head: SHORT, connections: 1, ..limits() }).await;
         let mut mute = harness.send(message).await;
         let waited = harness.responses().await;
         assert!(waited >= SHORT / 2, "{message:?}: too early: {waited:?}");
@@ -172,13 +172,13 @@ async fn a_connection_without_a_complete_request_is_closed() {
 
 #[tokio::test]
 async fn a_connection_that_never_starts_tls_is_closed() {
-    let harness = ListenerHarness::with_tls(ListenerLimits { head: SHORT, ..limits() }, true).await;
+    let harness = ClientsHarness::with_tls(ListenerLimits { head: SHORT, ..limits() }, true).await;
     assert!(ends(&mut harness.connect().await).await);
 }
 
 #[tokio::test]
 async fn a_connection_that_never_reads_is_closed() {
-    let harness = ListenerHarness::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
+    let harness = ClientsHarness::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
     harness.write(30, "c");
     let _held = harness.get("/api/v1/configmaps").await;
     let waited = harness.responses().await;
@@ -187,7 +187,7 @@ async fn a_connection_that_never_reads_is_closed() {
 
 #[tokio::test]
 async fn a_watcher_that_does_not_read_is_ended() {
-    let harness = ListenerHarness::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
+    let harness = ClientsHarness::set(ListenerLimits { stall: SHORT, connections: 1, ..limits() }).await;
     let mut watcher = harness.get("/api/v1/configmaps?watch=true").await;
     assert!(status(&mut watcher).await.contains("200"));
     harness.write(30, "c");
@@ -198,7 +198,7 @@ async fn a_watcher_that_does_not_read_is_ended() {
 #[tokio::test]
 async fn a_watcher_that_reads_stays_however_long_nothing_happens() {
     let harness =
-        ListenerHarness::set(ListenerLimits { stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
+        ClientsHarness::set(ListenerLimits { stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
     let mut watcher = harness.get("/api/v1/configmaps?watch=true&fieldSelector=metadata.name%3Dlast").await;
     assert!(status(&mut watcher).await.contains("200"));
     let mut bytes = vec![0; 2 << 20];
@@ -234,7 +234,7 @@ fn http2_get(path: &str, bearer: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_client_that_vanishes_without_closing_is_detected() {
-    let harness = ListenerHarness::set(ListenerLimits {
+    let harness = ClientsHarness::set(ListenerLimits {
         silence: SHORT,
         stall: SHORT,
         head: SHORT,
@@ -258,7 +258,7 @@ async fn a_client_that_vanishes_without_closing_is_detected() {
 
 #[tokio::test]
 async fn watchers_that_disconnect_free_their_places() {
-    let harness = ListenerHarness::set(ListenerLimits { connections: 50, ..limits() }).await;
+    let harness = ClientsHarness::set(ListenerLimits { connections: 50, ..limits() }).await;
     for _ in 0..4 {
         let mut watchers = Vec::new();
         for _ in 0..50 {
@@ -282,7 +282,7 @@ async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_receive_the_one_chang
     let mut handles = getrlimit(Resource::Nofile);
     handles.current = handles.maximum;
     setrlimit(Resource::Nofile, handles).unwrap();
-    let harness = ListenerHarness::set(ListenerLimits {
+    let harness = ClientsHarness::set(ListenerLimits {
         silence: SHORT,
         stall: SHORT,
         head: SHORT,

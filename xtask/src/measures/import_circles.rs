@@ -9,27 +9,23 @@ use super::measure::Measure;
 use super::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of circles, the number of files in the largest, and the number of circles of top-level modules.
-pub(crate) fn measures(sources: &[Source]) -> [Measure; 3] {
+/// The number of circles of files, and of top-level modules.
+pub(crate) fn measures(sources: &[Source]) -> [Measure; 2] {
     let mut crates: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
     for source in sources {
         crates.entry(source.package()).or_default().push(source);
     }
     let (mut of_files, mut of_modules) = (Vec::new(), Vec::new());
-    let mut largest = 0;
     for (package, sources) in crates {
         let edges = CrateImports::read(&sources).edges();
         for circle in circles_of(&edges) {
             let names = circle.iter().map(|module| module.join("::")).collect::<Vec<_>>().join(", ");
             of_files.push(format!("{package}, {} files: {names}", circle.len()));
-            largest = largest.max(circle.len());
         }
         of_modules.extend(top_level_circles(&edges).iter().map(|circle| format!("{package}: {circle}")));
     }
-    let largest = u32::try_from(largest).unwrap_or(u32::MAX);
     [
         Measure::count("import circles", 0.0, of_files),
-        Measure::new("files in the largest import circle", largest, 0.0, Vec::new()),
         Measure::count("circles of top-level modules", 0.0, of_modules),
     ]
 }
@@ -107,8 +103,8 @@ mod tests {
     use super::super::source::Source;
     use super::measures;
 
-    /// Circles, files in the largest, circles of top-level modules; and the descriptions of the circles of files.
-    fn circles(files: &[(&str, &str)]) -> ([f64; 3], Vec<String>) {
+    /// Circles of files, circles of top-level modules; and the descriptions of the circles of files.
+    fn circles(files: &[(&str, &str)]) -> ([f64; 2], Vec<String>) {
         let measures = measures(&files.iter().map(source).collect::<Vec<_>>());
         (measures.each_ref().map(super::Measure::value), measures[0].findings().to_vec())
     }
@@ -120,43 +116,43 @@ mod tests {
     #[test]
     fn a_circle_is_found() {
         let files = [("a.rs", "use crate::b;"), ("b.rs", "use crate::c;"), ("c.rs", "use crate::a;")];
-        assert_eq!(circles(&files), ([1.0, 3.0, 1.0], vec!["core, 3 files: a, b, c".to_owned()]));
+        assert_eq!(circles(&files), ([1.0, 1.0], vec!["core, 3 files: a, b, c".to_owned()]));
     }
 
     #[test]
     fn a_chain_is_not_a_circle() {
         let files = [("a.rs", "use crate::{b, c};"), ("b.rs", "use crate::c;"), ("c.rs", "")];
-        assert_eq!(circles(&files), ([0.0; 3], Vec::new()));
+        assert_eq!(circles(&files), ([0.0; 2], Vec::new()));
     }
 
     #[test]
     fn a_parent_and_its_child_may_import_each_other() {
         let parent = ("a.rs", "use self::b::B; struct A;");
-        assert_eq!(circles(&[parent, ("a/b.rs", "use super::A;")]).0, [0.0; 3]);
+        assert_eq!(circles(&[parent, ("a/b.rs", "use super::A;")]).0, [0.0; 2]);
         let closed = [parent, ("a/b.rs", "use super::A; use super::c;"), ("a/c.rs", "use super::b;")];
-        assert_eq!(circles(&closed), ([1.0, 3.0, 0.0], vec!["core, 3 files: a, a::b, a::c".to_owned()]));
+        assert_eq!(circles(&closed), ([1.0, 0.0], vec!["core, 3 files: a, a::b, a::c".to_owned()]));
     }
 
     #[test]
     fn a_circle_of_top_level_modules_needs_no_circle_of_files() {
         let open =
             [("a.rs", ""), ("b.rs", ""), ("a/c.rs", "use crate::b::d;"), ("a/e.rs", ""), ("b/d.rs", "")];
-        assert_eq!(circles(&open).0, [0.0; 3]);
+        assert_eq!(circles(&open).0, [0.0; 2]);
         let closed = [&open[..4], &[("b/d.rs", "use crate::a::e;")]].concat();
-        assert_eq!(circles(&closed).0, [0.0, 0.0, 1.0]);
+        assert_eq!(circles(&closed).0, [0.0, 1.0]);
         let measures = measures(&closed.iter().map(source).collect::<Vec<_>>());
-        assert_eq!(measures[2].findings(), ["core: a::c -> b::d, b::d -> a::e"]);
+        assert_eq!(measures[1].findings(), ["core: a::c -> b::d, b::d -> a::e"]);
     }
 
     #[test]
     fn a_circle_inside_a_module_is_one_of_files_only() {
         let across =
             [("a/b.rs", "use crate::c::d;"), ("c/d.rs", "use crate::a::b;"), ("a.rs", ""), ("c.rs", "")];
-        assert_eq!(circles(&across).0, [1.0, 2.0, 1.0]);
+        assert_eq!(circles(&across).0, [1.0, 1.0]);
         let faces = [("a.rs", "use crate::b;"), ("b.rs", "use crate::a;"), ("b/c.rs", "")];
-        assert_eq!(circles(&faces).0, [1.0, 2.0, 1.0]);
+        assert_eq!(circles(&faces).0, [1.0, 1.0]);
         let inside = [("a/b.rs", "use super::c;"), ("a/c.rs", "use super::b;"), ("a.rs", "")];
-        assert_eq!(circles(&inside).0, [1.0, 2.0, 0.0]);
+        assert_eq!(circles(&inside).0, [1.0, 0.0]);
     }
 
     #[test]

@@ -1,15 +1,42 @@
 //! Counts declared types that share their name with another one.
 //!
-//! - Structs, enums, traits, unions and type aliases count, wherever they are declared; associated types do not.
+//! - Structs, enums, traits, unions and type aliases count, wherever they are declared, in tests too; associated types do
+//!   not.
 
 use super::measure::Measure;
 use super::source::Source;
+use crate::files::files_below;
+use anyhow::{Context as _, Result};
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 use syn::Item;
 use syn::visit::{self, Visit};
 
-/// The share of types whose name is not unique, and the names that a crate declares twice.
-pub(crate) fn measures(sources: &[Source]) -> [Measure; 2] {
+/// The share of types whose name is not unique in the sources and tests of the checkout in `root`.
+///
+/// # Errors
+///
+/// A source cannot be read or parsed.
+pub(crate) fn shared(root: &Path) -> Result<Measure> {
+    let mut names = TypeNames::default();
+    for file in files_below(root, &["rs"])? {
+        let text = fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
+        names.visit_file(&syn::parse_file(&text).with_context(|| format!("parsing {}", file.display()))?);
+    }
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for name in names.0 {
+        *counts.entry(name).or_default() += 1;
+    }
+    let all: usize = counts.values().sum();
+    let shared: usize = counts.values().filter(|count| **count > 1).sum();
+    let findings = counts.iter().filter(|(_, count)| **count > 1);
+    let findings = findings.map(|(name, count)| format!("{name}: {count}")).collect();
+    Ok(Measure::new("types that share their name, %", percent(shared, all), 2.0, findings))
+}
+
+/// The names that a crate declares twice, without its tests.
+pub(crate) fn twice(sources: &[Source]) -> Measure {
     let mut declared: BTreeMap<String, Vec<&Source>> = BTreeMap::new();
     for source in sources {
         let mut names = TypeNames::default();
@@ -18,14 +45,7 @@ pub(crate) fn measures(sources: &[Source]) -> [Measure; 2] {
             declared.entry(name).or_default().push(source);
         }
     }
-    let all: usize = declared.values().map(Vec::len).sum();
-    let shared: usize = declared.values().map(Vec::len).filter(|count| *count > 1).sum();
-    let shared_names = declared.iter().filter(|(_, sources)| sources.len() > 1);
-    let shared_names = shared_names.map(|(name, sources)| format!("{name}: {}", sources.len()));
-    [
-        Measure::new("types that share their name, %", percent(shared, all), 8.0, shared_names.collect()),
-        Measure::count("type names declared twice in a crate", 0.0, twice_in_a_crate(&declared)),
-    ]
+    Measure::count("type names declared twice in a crate", 0.0, twice_in_a_crate(&declared))
 }
 
 fn twice_in_a_crate(declared: &BTreeMap<String, Vec<&Source>>) -> Vec<String> {
@@ -70,34 +90,36 @@ impl<'ast> Visit<'ast> for TypeNames {
 #[allow(clippy::unwrap_used, reason = "made-up sources parse")]
 mod tests {
     use super::super::source::Source;
-    use super::measures;
+    use super::{shared, twice};
 
-    fn measured(files: &[(&str, &str)]) -> (f64, Vec<String>) {
+    fn twice_in(files: &[(&str, &str)]) -> Vec<String> {
         let sources: Vec<Source> =
             files.iter().map(|(path, text)| Source::parse(path, text).unwrap()).collect();
-        let [shared, twice] = measures(&sources);
-        (shared.value(), twice.findings().to_vec())
+        twice(&sources).findings().to_vec()
     }
 
     #[test]
     fn a_name_declared_twice_in_a_crate_is_found() {
         let a = ("crates/core/src/a.rs", "struct Pod; enum Node {} trait Engine { type Pod; }");
         let b = ("crates/core/src/b.rs", "mod inner { type Pod = u8; }");
-        assert_eq!(
-            measured(&[a, b]),
-            (50.0, vec!["core: Pod: crates/core/src/a.rs, crates/core/src/b.rs".to_owned()])
-        );
+        assert_eq!(twice_in(&[a, b]), ["core: Pod: crates/core/src/a.rs, crates/core/src/b.rs"]);
+        let of_two_crates =
+            [("crates/core/src/a.rs", "struct Pod;"), ("crates/cli/src/a.rs", "union Pod { a: u8 }")];
+        assert_eq!(twice_in(&of_two_crates), [""; 0]);
+        let of_a_test = [("crates/core/src/a.rs", "struct Pod; #[cfg(test)] mod tests { struct Pod; }")];
+        assert_eq!(twice_in(&of_a_test), [""; 0]);
     }
 
     #[test]
-    fn a_name_of_two_crates_is_shared_and_no_more() {
-        let files = [("crates/core/src/a.rs", "struct Pod;"), ("crates/cli/src/a.rs", "union Pod { a: u8 }")];
-        assert_eq!(measured(&files), (100.0, Vec::new()));
-    }
-
-    #[test]
-    fn types_of_tests_are_not_counted() {
-        let text = "struct Pod; #[cfg(test)] mod tests { struct Pod; }";
-        assert_eq!(measured(&[("crates/core/src/a.rs", text)]), (0.0, Vec::new()));
+    fn names_of_tests_are_shared_too() {
+        let root = std::env::temp_dir().join(format!("taintward-type-names-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("crates/core/tests")).unwrap();
+        let write =
+            |path: &str, text: &str| std::fs::write(root.join("crates/core").join(path), text).unwrap();
+        write("lib.rs", "struct Pod; struct Node; #[cfg(test)] mod tests { struct Lease; }");
+        write("tests/a.rs", "struct Pod; trait Engine { type Node; }");
+        let measure = shared(&root).unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!((measure.value(), measure.findings()), (40.0, &["Pod: 2".to_owned()][..]));
     }
 }

@@ -30,13 +30,6 @@ impl NamedFiles {
 impl Visit<'_> for NamedFiles {
     fn visit_item_mod(&mut self, module: &ItemMod) {
         let name = module.ident.to_string();
-        if module.content.is_some() {
-            let outer = self.modules.join(name);
-            let outer = std::mem::replace(&mut self.modules, outer);
-            visit::visit_item_mod(self, module);
-            self.modules = outer;
-            return;
-        }
         let path = module.attrs.iter().find_map(|attribute| match &attribute.meta {
             Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
                 Expr::Lit(ExprLit { lit: Lit::Str(path), .. }) => Some(path.value()),
@@ -44,6 +37,13 @@ impl Visit<'_> for NamedFiles {
             },
             _ => None,
         });
+        if module.content.is_some() {
+            let outer = self.modules.join(path.unwrap_or(name));
+            let outer = std::mem::replace(&mut self.modules, outer);
+            visit::visit_item_mod(self, module);
+            self.modules = outer;
+            return;
+        }
         match path {
             Some(path) => self.named.push(self.folder.join(path)),
             None => {
@@ -97,11 +97,13 @@ fn a_file_that_no_module_names_is_found() {
     };
     write(
         "tests/cluster/main.rs",
-        "mod named; mod inner { mod deep; } #[path = \"../shared.rs\"] mod shared;",
+        "mod named; mod inner { mod deep; } #[path = \"../shared.rs\"] mod shared; \
+         #[path = \"../parts\"] mod parts { mod part; }",
     );
     write("tests/cluster/named.rs", "mod child;");
     write("tests/cluster/named/child.rs", "");
     write("tests/cluster/inner/deep.rs", "");
+    write("tests/parts/part.rs", "");
     write("tests/shared.rs", "");
     write("tests/cluster/forgotten.rs", "mod child;");
     write("tests/cluster/child.rs", "");

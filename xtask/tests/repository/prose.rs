@@ -40,7 +40,7 @@ fn root() -> &'static Path {
 }
 
 /// A phrase that text should not have.
-struct Rule {
+struct ProseRule {
     pattern: Regex,
     reason: String,
     better: String,
@@ -52,7 +52,7 @@ struct Rule {
 struct BannedPhrases {
     allowed: Regex,
     any: Regex,
-    rules: Vec<Rule>,
+    rules: Vec<ProseRule>,
 }
 
 impl BannedPhrases {
@@ -77,14 +77,14 @@ impl BannedPhrases {
             };
             patterns.push(pattern);
             let (reason, better) = (reason.to_owned(), better.to_owned());
-            rules.push(Rule { pattern: regex(pattern), reason, better, is_mistake });
+            rules.push(ProseRule { pattern: regex(pattern), reason, better, is_mistake });
         }
         let any_of = |patterns: &[&str]| regex(&format!("(?:{})", patterns.join("|")));
         Self { allowed: any_of(&allowed), any: any_of(&patterns), rules }
     }
 
     /// The phrases in `text`, with their lines, from 0.
-    fn find(&self, text: &str) -> Vec<(usize, String, &Rule)> {
+    fn find(&self, text: &str) -> Vec<(usize, String, &ProseRule)> {
         let text = self.allowed.replace_all(text, |found: &Captures<'_>| masked(&found[0]));
         let (mut line, mut at) = (0, 0);
         let found = self.any.find_iter(&text).map(|found| {
@@ -126,7 +126,7 @@ fn no_text_has_a_mistake() {
         let is_skipped = SKIPPED.iter().any(|part| path.contains(part));
         let Some(format) = Format::of(&path).filter(|_| !is_skipped) else { continue };
         let text = fs::read_to_string(&file).unwrap();
-        for (line, phrase, Rule { reason, better, is_mistake, .. }) in
+        for (line, phrase, ProseRule { reason, better, is_mistake, .. }) in
             phrases.find(&masker.text(format, &text))
         {
             let finding = format!("{path}:{}: {phrase:?}: {reason}; write: {better}", line + 1);

@@ -1,6 +1,6 @@
 //! Tests long, slow and incomplete bodies.
 
-use super::harness::{Client, SHORT, ServerHarness, TIMEOUT, limits, question};
+use super::harness::{HarnessClient, SHORT, ServerHarness, TIMEOUT, limits, question};
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_admission::settings::ServerLimits;
@@ -21,7 +21,7 @@ const LONGEST: usize = 37 << 20;
 #[tokio::test]
 async fn the_longest_possible_body_is_answered_and_a_longer_one_refused_by_its_head() {
     let harness = ServerHarness::set(limits()).await;
-    let mut client = Client::connect(&harness).await;
+    let mut client = HarnessClient::connect(&harness).await;
     let escaped = |times: usize| {
         question("a", 0).replace(r#""a":"""#, &format!(r#""a":"{}""#, "\\u003c".repeat(times)))
     };
@@ -35,13 +35,14 @@ async fn the_longest_possible_body_is_answered_and_a_longer_one_refused_by_its_h
     assert_eq!(client.post("/mutate", question("a", around)).await.0, 200);
     assert_eq!(harness.value("taintward_webhook_refused_requests_total{reason=\"too_large\"}"), 0.0);
     for (path, allowed) in [("/validate", false), ("/mutate", true)] {
-        let (status, body) = Client::connect(&harness).await.post(path, question("unjudged", around)).await;
+        let (status, body) =
+            HarnessClient::connect(&harness).await.post(path, question("unjudged", around)).await;
         assert_eq!(status, 200, "{body}");
         assert!(body.contains(&format!("\"uid\":\"u\",\"allowed\":{allowed}")), "{body}");
     }
     assert_eq!(harness.value("taintward_webhook_refused_requests_total{reason=\"too_large\"}"), 2.0);
     let nothing = format!("[{}", " ".repeat(LONGEST));
-    let (status, message) = Client::connect(&harness).await.post("/validate", nothing).await;
+    let (status, message) = HarnessClient::connect(&harness).await.post("/validate", nothing).await;
     assert_eq!((status, &*message), (413, "the body has more than 38797312 bytes\n"));
 }
 
@@ -127,7 +128,7 @@ async fn too_many_incomplete_bodies_cost_only_the_slowest() {
     let response = String::from_utf8_lossy(&response[..length]);
     assert!(response.starts_with("HTTP/1.1 200") && response.contains("\"allowed\":false"), "{response}");
     // A good one as large succeeds, as do small ones, and long ones of which little is kept.
-    let mut client = Client::connect(&harness).await;
+    let mut client = HarnessClient::connect(&harness).await;
     assert_eq!(client.post("/mutate", kept(500_000)).await.0, 200);
     assert_eq!(client.post("/mutate", question("a", 3_000_000)).await.0, 200);
     assert!(harness.responds().await < TIMEOUT);
@@ -163,9 +164,9 @@ async fn reviews_of_many_clients_at_the_same_time_are_all_answered() {
     let harness = Arc::new(ServerHarness::set(limits()).await);
     let requested = (0..200).map(|_| {
         let harness = Arc::clone(&harness);
-        tokio::spawn(
-            async move { Client::connect(&harness).await.post("/mutate", question("a", 30_000)).await.0 },
-        )
+        tokio::spawn(async move {
+            HarnessClient::connect(&harness).await.post("/mutate", question("a", 30_000)).await.0
+        })
     });
     for responded in requested.collect::<Vec<_>>() {
         assert_eq!(responded.await.unwrap(), 200);

@@ -1,6 +1,6 @@
 //! Tests that a certificate is replaced under load, and that a broken one changes nothing.
 
-use super::harness::{Client, Files, ServerHarness, TIMEOUT, connect, limits, question};
+use super::harness::{CertificateFiles, HarnessClient, ServerHarness, TIMEOUT, connect, limits, question};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn a_renewal_under_load_loses_no_response() {
         .map(|_| {
             let (harness, done, responded) = (harness.clone(), done.clone(), responded.clone());
             tokio::spawn(async move {
-                let mut client = Client::connect(&harness).await;
+                let mut client = HarnessClient::connect(&harness).await;
                 while !done.load(Ordering::Relaxed) {
                     assert_eq!(client.post("/mutate", question("a", 2000)).await.0, 200);
                     responded.fetch_add(1, Ordering::Relaxed);
@@ -52,7 +52,7 @@ async fn invalid_files_change_nothing_and_are_reported() {
     let harness = ServerHarness::set(limits()).await;
     let (good, key) =
         (std::fs::read(harness.files.certificate()).unwrap(), std::fs::read(harness.files.key()).unwrap());
-    let other = Files::new("other");
+    let other = CertificateFiles::new("other");
     other.renew(1, 90);
     let put = |certificate: &[u8], key: &[u8]| {
         std::fs::write(harness.files.certificate(), certificate).unwrap();
@@ -89,7 +89,7 @@ async fn invalid_files_change_nothing_and_are_reported() {
 
 #[tokio::test]
 async fn a_server_does_not_start_with_an_unusable_certificate() {
-    let files = Files::new("start");
+    let files = CertificateFiles::new("start");
     let open = async || {
         let clock: WallClock = Arc::new(|| Wall::from_secs(1_800_000_000));
         let (certificate, key) = (files.certificate(), files.key());

@@ -1,6 +1,6 @@
 //! Tests the verification of client certificates.
 
-use super::harness::{BOTH, Files, Identity, ServerHarness, TIMEOUT, connect_as, limits};
+use super::harness::{BOTH, CertificateFiles, Identity, ServerHarness, TIMEOUT, connect_as, limits};
 use taintward_admission::server::WebhookListener;
 use taintward_admission::settings::{CertificateSource, ClientCaSettings, WebhookServerSettings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -51,7 +51,7 @@ async fn requested(harness: &ServerHarness, identity: Option<&Identity>) -> Stri
 #[tokio::test]
 async fn only_clients_with_a_certificate_of_the_authority_are_accepted() {
     let ((pem, ours), (_, theirs)) = (authority("ours"), authority("theirs"));
-    let files = Files::new("authorities");
+    let files = CertificateFiles::new("authorities");
     let file = files.0.join("clients.crt");
     std::fs::write(&file, pem).unwrap();
     let mut harness = ServerHarness::demanding(limits(), ClientCaSettings { file, names: Vec::new() }).await;
@@ -76,7 +76,7 @@ async fn only_clients_with_a_certificate_of_the_authority_are_accepted() {
 #[tokio::test]
 async fn of_these_only_clients_with_an_allowed_name() {
     let (pem, ours) = authority("ours");
-    let files = Files::new("names");
+    let files = CertificateFiles::new("names");
     let file = files.0.join("clients.crt");
     std::fs::write(&file, pem).unwrap();
     let names = vec!["kube-apiserver".to_owned(), "front-proxy-client".to_owned()];
@@ -101,7 +101,7 @@ async fn of_these_only_clients_with_an_allowed_name() {
 async fn without_a_file_all_clients_are_accepted_and_an_unusable_file_is_an_error() {
     let harness = ServerHarness::set(limits()).await;
     assert!(requested(&harness, None).await.starts_with("HTTP/1.1 200 OK"));
-    let files = Files::new("no-authorities");
+    let files = CertificateFiles::new("no-authorities");
     files.renew(1, 90);
     for content in [None, Some(""), Some("garbage")] {
         let file = files.0.join("clients.crt");

@@ -1,6 +1,6 @@
 //! Tests shutdown: requests in flight complete, and no client delays it indefinitely.
 
-use super::harness::{Client, SHORT, ServerHarness, TIMEOUT, limits, question};
+use super::harness::{HarnessClient, SHORT, ServerHarness, TIMEOUT, limits, question};
 use std::time::Duration;
 use taintward_admission::settings::ServerLimits;
 use testkit::wait::{let_time_pass, until_true};
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 async fn requests_in_flight_complete_and_idle_connections_are_closed() {
     let mut harness = ServerHarness::set(limits()).await;
     let mut idle = harness.tls().await;
-    let mut two = Client::connect(&harness).await;
+    let mut two = HarnessClient::connect(&harness).await;
     assert_eq!(two.post("/mutate", question("a", 1)).await.0, 200);
     // Half of a request has arrived when the server receives the signal to stop.
     let mut busy = harness.tls().await;
@@ -38,7 +38,7 @@ async fn requests_in_flight_complete_and_idle_connections_are_closed() {
 async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
     let mut harness = ServerHarness::set(ServerLimits { farewell: SHORT * 3, ..limits() }).await;
     harness.request_stop();
-    let mut client = Client::connect(&harness).await;
+    let mut client = HarnessClient::connect(&harness).await;
     assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200);
     until_true("readiness to change", TIMEOUT, async || client.get("/readyz").await.0 != 200).await;
     drop(client);

@@ -3,7 +3,7 @@
 
 pub(crate) mod attack;
 
-use super::harness::{BOTH, Client, ServerHarness, TIMEOUT, connector, question};
+use super::harness::{BOTH, HarnessClient, ServerHarness, TIMEOUT, connector, question};
 use attack::{FloodAttack, FloodTarget};
 use rustls::pki_types::ServerName;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ async fn good_reviews_are_answered_under_all_attacks_at_the_same_time() {
 
 /// How long good reviews take, every second one on a connection of its own.
 async fn round(harness: &ServerHarness) -> Vec<Duration> {
-    let mut kept = Client::connect(harness).await;
+    let mut kept = HarnessClient::connect(harness).await;
     let (mut took, began) = (Vec::new(), Instant::now());
     while began.elapsed() < LASTS {
         let sent = Instant::now();

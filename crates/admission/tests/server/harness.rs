@@ -53,11 +53,11 @@ pub(crate) fn limits() -> ServerLimits {
 /// Adds a toleration, and reports a rule as unknown; panics for the pod `breaks`, rejects the pod `unreviewed`, and
 /// `unjudged` if it cannot be judged. It knows `young-3` at the third call, and `young-for-ever` never.
 #[derive(Default)]
-struct Rules {
+struct HarnessRules {
     requested: AtomicUsize,
 }
 
-impl Reviewer for Rules {
+impl Reviewer for HarnessRules {
     fn mutate(&self, request: &AdmissionRequest<'_>) -> Result<ReviewVerdict, InvalidReview> {
         assert_ne!(request.name, "breaks", "told to");
         let requested = self.requested.fetch_add(1, Ordering::Relaxed) + 1;
@@ -86,9 +86,9 @@ impl Reviewer for Rules {
 }
 
 /// Certificate files of one test.
-pub(crate) struct Files(pub(crate) PathBuf);
+pub(crate) struct CertificateFiles(pub(crate) PathBuf);
 
-impl Files {
+impl CertificateFiles {
     pub(crate) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("taintward-hook-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -119,7 +119,7 @@ impl Files {
     }
 }
 
-impl Drop for Files {
+impl Drop for CertificateFiles {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -130,7 +130,7 @@ pub(crate) struct ServerHarness {
     pub(crate) address: SocketAddr,
     pub(crate) metrics_address: Option<SocketAddr>,
     pub(crate) metrics: Arc<WebhookMetrics>,
-    pub(crate) files: Files,
+    pub(crate) files: CertificateFiles,
     pub(crate) root: Vec<u8>,
     /// The wall clock, in seconds.
     pub(crate) now: Arc<AtomicI64>,
@@ -159,7 +159,7 @@ impl ServerHarness {
         metrics: Option<SocketAddr>,
     ) -> Self {
         static HARNESSES: AtomicU64 = AtomicU64::new(0);
-        let files = Files::new(&format!("harness{}", HARNESSES.fetch_add(1, Ordering::Relaxed)));
+        let files = CertificateFiles::new(&format!("harness{}", HARNESSES.fetch_add(1, Ordering::Relaxed)));
         let root = files.renew(1, 90);
         let now = Arc::new(AtomicI64::new(NOW));
         let reading = Arc::clone(&now);
@@ -180,7 +180,7 @@ impl ServerHarness {
         let (started, clock) = (Wall::from_secs(NOW), Arc::new(|| Mono::from_secs(0)));
         let metrics = Arc::new(WebhookMetrics::new(Registry::default(), clock, "0", started, &["pool"]));
         let service = WebhookService {
-            reviewer: Arc::new(Rules::default()),
+            reviewer: Arc::new(HarnessRules::default()),
             metrics: Arc::clone(&metrics),
             checks: Vec::new(),
         };
@@ -230,7 +230,7 @@ impl ServerHarness {
     /// How long a review of another client takes, from connecting to the response.
     pub(crate) async fn responds(&self) -> Duration {
         let began = Instant::now();
-        let mut client = Client::connect(self).await;
+        let mut client = HarnessClient::connect(self).await;
         let (status, body) = client.post("/mutate", question("a", 100)).await;
         assert_eq!(status, 200, "{body}");
         assert!(body.contains("\"uid\":\"u\"") && body.contains("\"allowed\":true"), "{body}");
@@ -327,9 +327,9 @@ impl rustls::client::danger::ServerCertVerifier for AtNow {
 }
 
 /// A well-behaved client.
-pub(crate) struct Client(http1::SendRequest<Full<Bytes>>);
+pub(crate) struct HarnessClient(http1::SendRequest<Full<Bytes>>);
 
-impl Client {
+impl HarnessClient {
     pub(crate) async fn connect(harness: &ServerHarness) -> Self {
         Self::over(harness.tls().await).await
     }

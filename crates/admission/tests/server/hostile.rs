@@ -1,7 +1,7 @@
 //! Tests hostile clients: silent, slow, numerous.
 
 use super::flood::attack::tcp_from;
-use super::harness::{Client, SHORT, ServerHarness, TIMEOUT, connect, limits, question};
+use super::harness::{HarnessClient, SHORT, ServerHarness, TIMEOUT, connect, limits, question};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use taintward_admission::settings::ServerLimits;
@@ -37,7 +37,7 @@ async fn silent_clients_are_closed_before_and_after_the_handshake() {
     let mut shaken = harness.tls().await;
     let mut half = harness.tls().await;
     half.write_all(b"POST /mutate HTTP/1.1\r\nhost:").await.unwrap();
-    let mut good = Client::connect(&harness).await;
+    let mut good = HarnessClient::connect(&harness).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     assert!(ends(&mut mute).await && ends(&mut shaken).await && ends(&mut half).await);
     assert!(began.elapsed() >= SHORT, "too early: {:?}", began.elapsed());
@@ -68,7 +68,7 @@ async fn a_client_that_has_sent_a_request_is_closed_after_a_long_silence() {
 async fn thousands_of_connections_delay_no_other_client() {
     let most = 200;
     let harness = ServerHarness::set(ServerLimits { connections: most, ..limits() }).await;
-    let mut good = Client::connect(&harness).await;
+    let mut good = HarnessClient::connect(&harness).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     let mut held = Vec::new();
     for round in 0..10 {
@@ -83,7 +83,7 @@ async fn thousands_of_connections_delay_no_other_client() {
         // A client that keeps sending requests keeps its connection, and new ones from other addresses get one.
         assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200, "round {round}");
         assert_eq!(
-            Client::connect(&harness).await.post("/mutate", question("a", 1)).await.0,
+            HarnessClient::connect(&harness).await.post("/mutate", question("a", 1)).await.0,
             200,
             "round {round}"
         );
@@ -115,7 +115,8 @@ async fn a_client_that_shares_an_address_with_a_flood_connects_after_the_floods_
     }
     harness.becomes("taintward_webhook_connections", 60.0).await;
     let accepted = async || Ok(connect(harness.address, &harness.root).await.ok());
-    let mut good = Client::over(until("a connection to be accepted", TIMEOUT, accepted).await.unwrap()).await;
+    let mut good =
+        HarnessClient::over(until("a connection to be accepted", TIMEOUT, accepted).await.unwrap()).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
     assert!(ends(&mut held[0]).await, "the connection that was silent for the longest is closed");
     // Useful and never silent for long: it stays, whatever other connections do.
@@ -134,7 +135,7 @@ async fn two_floods_leave_a_third_client_its_share() {
     }
     let mut ours = Vec::new();
     for number in 0..15 {
-        let mut good = Client::connect(&harness).await;
+        let mut good = HarnessClient::connect(&harness).await;
         assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200, "{number}");
         ours.push(good);
         held.push(tcp_from(2, harness.address).await.unwrap());

@@ -1,6 +1,6 @@
 //! Tests requests and their responses, valid and invalid.
 
-use super::harness::{Client, SHORT, ServerHarness, connect_as, limits, post, question};
+use super::harness::{HarnessClient, SHORT, ServerHarness, connect_as, limits, post, question};
 use http::{Method, Request};
 use http_body_util::Full;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 #[tokio::test]
 async fn a_connection_is_reused_for_many_requests() {
     let harness = ServerHarness::set(limits()).await;
-    let mut client = Client::connect(&harness).await;
+    let mut client = HarnessClient::connect(&harness).await;
     for _ in 0..3 {
         let (status, body) = client.post("/mutate?timeout=2s", question("a", 10)).await;
         assert_eq!(status, 200, "{body}");
@@ -35,7 +35,7 @@ async fn a_clients_error_is_reported_in_one_line() {
         let request = request.header("host", "localhost").header("content-type", media);
         request.body(Full::from(body.to_owned())).unwrap()
     };
-    let mut client = Client::connect(&harness).await;
+    let mut client = HarnessClient::connect(&harness).await;
     for (request, status) in [
         (json(Method::POST, "/mutate", "application/json", "{}"), 400),
         (json(Method::POST, "/mutate", "application/json; charset=utf-8", "["), 400),
@@ -69,7 +69,7 @@ async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_review
         } else {
             ServerHarness::set(limits()).await
         };
-        let mut client = Client::connect(&harness).await;
+        let mut client = HarnessClient::connect(&harness).await;
         let mut get = async |path: &str| match harness.metrics_address {
             Some(address) => plain(address, path).await,
             None => client.get(path).await,
@@ -112,7 +112,7 @@ async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_review
 #[tokio::test]
 async fn a_review_ahead_of_the_watch_waits_for_it_and_not_indefinitely() {
     let mut harness = ServerHarness::set(limits()).await;
-    let mut client = Client::connect(&harness).await;
+    let mut client = HarnessClient::connect(&harness).await;
     let requested = client.send(post("/mutate", question("young-3", 0)));
     let (status, message) = requested.await.unwrap();
     assert!(status == 200 && message.contains("patch"), "{message}");
@@ -136,7 +136,7 @@ async fn plain(address: SocketAddr, path: &str) -> (u16, String) {
 #[tokio::test]
 async fn a_rule_that_panics_allows_the_object_and_is_counted() {
     let harness = ServerHarness::set(limits()).await;
-    let mut client = Client::connect(&harness).await;
+    let mut client = HarnessClient::connect(&harness).await;
     let (status, body) = client.post("/mutate", question("breaks", 1)).await;
     assert_eq!(status, 200);
     assert!(body.contains("\"allowed\":true") && !body.contains("patch"), "{body}");

@@ -45,7 +45,7 @@ fn signer(serving: &ServingPair) -> &[u8] {
     serving.certificate.split('|').next().unwrap().as_bytes()
 }
 
-fn plan(rules: Rules) -> RotationPlan {
+fn plan(rules: RotationRules) -> RotationPlan {
     RotationPlan {
         names: vec!["a".into()],
         authority_life: Span::from_secs(3),
@@ -56,7 +56,7 @@ fn plan(rules: Rules) -> RotationPlan {
 
 /// The parameters of the model, and the rules that replicas follow.
 #[derive(Clone, Copy, Hash)]
-struct Rules {
+struct RotationRules {
     serving_life: i64,
     settle: i64,
     /// A configuration is only patched over the version that was read.
@@ -67,7 +67,7 @@ struct Rules {
     configuration_first: bool,
 }
 
-const RULES: Rules = Rules {
+const RULES: RotationRules = RotationRules {
     serving_life: 3,
     settle: 1,
     careful_patches: true,
@@ -108,7 +108,7 @@ struct Replica {
 
 #[derive(Clone, Hash)]
 struct RotationState {
-    rules: Rules,
+    rules: RotationRules,
     now: i64,
     secret: Option<StoredState>,
     configured: TrustBundle,
@@ -122,7 +122,7 @@ struct RotationState {
 }
 
 impl RotationState {
-    fn new(rules: Rules, crashes: u8, losses: u8) -> Self {
+    fn new(rules: RotationRules, crashes: u8, losses: u8) -> Self {
         let replica = Replica { doing: Doing::Nothing, shows: None };
         let (configured, known) = (TrustBundle::default(), TrustBundle::default());
         let replicas = [replica.clone(), replica];
@@ -252,7 +252,7 @@ fn explore(start: RotationState, seconds: i64) -> Exploration {
 }
 
 /// Asserts that no API server meets an untrusted certificate, in any order.
-fn holds(cases: &[(Rules, u8, u8, i64)]) {
+fn holds(cases: &[(RotationRules, u8, u8, i64)]) {
     for (rules, crashes, losses, seconds) in cases.iter().copied() {
         let exploration = explore(RotationState::new(rules, crashes, losses), seconds);
         assert_eq!(exploration.disappointment, None, "{crashes} crashes, {losses} losses, {seconds} s");
@@ -264,7 +264,7 @@ fn holds(cases: &[(Rules, u8, u8, i64)]) {
 }
 
 /// Certificates expire before their authorities do.
-const RENEWING: Rules = Rules { serving_life: 2, ..RULES };
+const RENEWING: RotationRules = RotationRules { serving_life: 2, ..RULES };
 
 #[test]
 fn in_any_order_the_served_certificate_is_trusted() {
@@ -285,10 +285,10 @@ fn in_any_order_for_longer() {
 
 #[test]
 fn each_rule_is_needed() {
-    let hasty = Rules { settle: 0, ..RULES };
-    let careless = Rules { careful_patches: false, ..RULES };
-    let forgetful = Rules { careful_writes: false, ..RULES };
-    let backwards = Rules { configuration_first: false, ..RULES };
+    let hasty = RotationRules { settle: 0, ..RULES };
+    let careless = RotationRules { careful_patches: false, ..RULES };
+    let forgetful = RotationRules { careful_writes: false, ..RULES };
+    let backwards = RotationRules { configuration_first: false, ..RULES };
     for (name, rules, losses) in
         [("settle", hasty, 0), ("patches", careless, 0), ("writes", forgetful, 0), ("order", backwards, 1)]
     {

@@ -17,12 +17,12 @@ const START: i64 = 1_800_000_000;
 
 /// A Secret and two webhook configurations, as written.
 #[derive(Default)]
-struct Cluster {
+struct RotationCluster {
     secret: Option<BTreeMap<String, Vec<u8>>>,
     configured: [String; 2],
 }
 
-impl Cluster {
+impl RotationCluster {
     /// Runs a replica's steps until there is nothing more to do. Returns the certificate that it may serve.
     fn check(&mut self, plan: &RotationPlan, now: Wall) -> Option<ServingPair> {
         for _ in 0..20 {
@@ -78,7 +78,7 @@ fn day(number: i64) -> Wall {
 
 #[test]
 fn the_served_certificate_is_trusted_for_years_even_by_a_replica_that_checks_once_a_month() {
-    let (plan, mut cluster) = (plan(), Cluster::default());
+    let (plan, mut cluster) = (plan(), RotationCluster::default());
     let mut shown: [Option<ServingPair>; 2] = [None, None];
     let (mut certificates, mut authorities, mut widest) = (BTreeSet::new(), BTreeSet::new(), 0);
     for number in 0..4 * 365 {
@@ -106,7 +106,7 @@ fn the_served_certificate_is_trusted_for_years_even_by_a_replica_that_checks_onc
 
 #[test]
 fn a_lost_secret_is_recreated_and_no_client_breaks() {
-    let (plan, mut cluster) = (plan(), Cluster::default());
+    let (plan, mut cluster) = (plan(), RotationCluster::default());
     let old = cluster.check(&plan, day(0)).expect("nothing was trusted, so there is no need to wait");
     cluster.secret = None;
     let now = day(10);
@@ -123,7 +123,7 @@ fn a_lost_secret_is_recreated_and_no_client_breaks() {
 
 #[test]
 fn another_name_needs_another_certificate_but_no_authority() {
-    let mut cluster = Cluster::default();
+    let mut cluster = RotationCluster::default();
     let old = cluster.check(&plan(), day(0)).unwrap();
     let trusted = cluster.configured.clone();
     let renamed = RotationPlan::new(vec!["hook.other.svc".into()]);
@@ -134,7 +134,7 @@ fn another_name_needs_another_certificate_but_no_authority() {
 
 #[test]
 fn an_emptied_configuration_is_filled_again_and_the_next_authority_waits() {
-    let (plan, mut cluster) = (plan(), Cluster::default());
+    let (plan, mut cluster) = (plan(), RotationCluster::default());
     cluster.check(&plan, day(0)).unwrap();
     // The day the next authority is announced.
     let late = day(300);

@@ -33,9 +33,9 @@ use testkit::{ObjectExt as _, pod, taint, toleration};
 const HAND: &str = "kubectl";
 
 /// When each pod's deletion was accepted.
-type Log = Arc<Mutex<BTreeMap<String, Timestamp>>>;
+type PodDeletions = Arc<Mutex<BTreeMap<String, Timestamp>>>;
 
-fn world() -> (World, Log) {
+fn world() -> (World, PodDeletions) {
     let start = "2026-01-01T00:00:00.4Z".parse().unwrap();
     let world = World::new(&world::WorldSettings {
         start,
@@ -43,7 +43,7 @@ fn world() -> (World, Log) {
         roles: Vec::new(),
         ..world::WorldSettings::default()
     });
-    let log = Log::default();
+    let log = PodDeletions::default();
     let (all, clock) = (Arc::clone(&log), world.server().clock().clone());
     world.server().store().follow(Box::new(move |number, event| {
         let object = event.object.value();

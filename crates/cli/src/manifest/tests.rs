@@ -174,9 +174,9 @@ fn json_of_api_servers_is_read_as_the_same_tree() {
 }
 
 /// A folder that is removed after the test.
-struct Folder(PathBuf);
+struct ManifestFolder(PathBuf);
 
-impl Folder {
+impl ManifestFolder {
     fn named(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("taintward-manifest-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -202,7 +202,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ManifestFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -210,7 +210,7 @@ impl Drop for Folder {
 
 #[test]
 fn folders_are_read_in_order_without_hidden_and_other_files() {
-    let folder = Folder::named("folders");
+    let folder = ManifestFolder::named("folders");
     for name in ["b/z.yml", "b/a.yaml", "a.json", "c.txt", ".git/x.yaml", "b/.hidden.yaml"] {
         folder.write(name, b"a: 1\n");
     }
@@ -224,7 +224,7 @@ fn folders_are_read_in_order_without_hidden_and_other_files() {
 
 #[test]
 fn unsuitable_files_are_rejected() {
-    let folder = Folder::named("files");
+    let folder = ManifestFolder::named("files");
     folder.write("zip.yaml", &[0x1f, 0x8b, 8, 0]);
     folder.write("latin.yaml", b"a: 1\nb: \xe4\n");
     std::fs::File::create(folder.0.join("huge.yaml")).unwrap().set_len(600 << 20).unwrap();

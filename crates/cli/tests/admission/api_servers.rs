@@ -1,7 +1,7 @@
 //! Runs three API servers on one etcd, with the plugins, with the webhook and with both.
 
-use super::hook::{Files, Hook, all};
-use super::pods::{Case, LISTS, Update, annotations};
+use super::hook::{Hook, HookFiles, all};
+use super::pods::{LISTS, PodCase, Update, annotations};
 use super::register::{
     REQUESTED, Registered, define, namespace, pods, register, rejection, requests, tolerations,
 };
@@ -26,13 +26,13 @@ const LISTS_OF_THE_CLUSTER: &str = r#"{
 
 /// What decides on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Side {
+pub(crate) enum AdmissionController {
     Upstream,
     Ours,
     Both,
 }
 
-impl Side {
+impl AdmissionController {
     pub(crate) const ALL: [Self; 3] = [Self::Upstream, Self::Ours, Self::Both];
 }
 
@@ -56,7 +56,7 @@ impl ClusterLists {
 
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum AdmissionOutcome {
     /// The tolerations of the admitted pod.
     Pod(Vec<Value>),
     Rejected {
@@ -67,22 +67,22 @@ pub(crate) enum Outcome {
 
 /// The same request on two sides.
 #[derive(Debug)]
-pub(crate) struct Pair<'c> {
-    pub(crate) case: &'c Case,
-    pub(crate) side: Side,
+pub(crate) struct ServerPair<'c> {
+    pub(crate) case: &'c PodCase,
+    pub(crate) side: AdmissionController,
     pub(crate) updated: bool,
-    pub(crate) upstream: &'c Outcome,
-    pub(crate) other: &'c Outcome,
+    pub(crate) upstream: &'c AdmissionOutcome,
+    pub(crate) other: &'c AdmissionOutcome,
 }
 
-impl Pair<'_> {
+impl ServerPair<'_> {
     /// The lists of the namespace.
     pub(crate) fn lists(&self) -> &'static str {
         LISTS[self.case.lists].0
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for AdmissionOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pod(list) => write!(f, "{}", Value::Array(list.clone())),
@@ -91,7 +91,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-impl fmt::Display for Pair<'_> {
+impl fmt::Display for ServerPair<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (spec, lists, what) = (&self.case.pod["spec"], self.lists(), &self.case.update);
         let step = if self.updated { "update" } else { "creation" };
@@ -127,7 +127,7 @@ fn options() -> ClusterConfig {
     }
 }
 
-fn namespace_of(cluster_lists: ClusterLists, side: Side, lists: &str) -> String {
+fn namespace_of(cluster_lists: ClusterLists, side: AdmissionController, lists: &str) -> String {
     format!("{side:?}-{}-{lists}", cluster_lists.name()).to_lowercase()
 }
 
@@ -149,8 +149,8 @@ impl ApiServers {
     async fn settle_namespaces(&self) {
         let api = &self.servers[2];
         for cluster_lists in [ClusterLists::Plain, ClusterLists::Listed] {
-            for side in Side::ALL {
-                let requested = if side == Side::Upstream { "" } else { cluster_lists.name() };
+            for side in AdmissionController::ALL {
+                let requested = if side == AdmissionController::Upstream { "" } else { cluster_lists.name() };
                 let one = |lists: (&'static str, _, _)| async move {
                     namespace(
                         api,
@@ -171,7 +171,7 @@ impl ApiServers {
             },
         });
         api.create("/apis/taintward.io/v1alpha1/taintwardpolicies", &policy).await.unwrap();
-        for side in [Side::Ours, Side::Both] {
+        for side in [AdmissionController::Ours, AdmissionController::Both] {
             let labels = json!({"stay": "short", REQUESTED: ClusterLists::Plain.name()});
             let name = namespace_of(ClusterLists::Plain, side, "policy");
             let object = json!({"metadata": {"name": name, "labels": labels}});
@@ -180,9 +180,12 @@ impl ApiServers {
     }
 
     /// Creates pods before any webhook is called: on the server without plugins.
-    pub(crate) async fn stand_there<'c>(&self, cases: &'c [Case]) {
-        let work = cases.iter().enumerate().flat_map(|(at, case)| Side::ALL.map(|side| (at, case, side)));
-        let one = |(at, case, side): (usize, &'c Case, Side)| async move {
+    pub(crate) async fn stand_there<'c>(&self, cases: &'c [PodCase]) {
+        let work = cases
+            .iter()
+            .enumerate()
+            .flat_map(|(at, case)| AdmissionController::ALL.map(|side| (at, case, side)));
+        let one = |(at, case, side): (usize, &'c PodCase, AdmissionController)| async move {
             let path = pods(&namespace_of(ClusterLists::of(at), side, LISTS[case.lists].0));
             if self.servers[2].create(&path, &old(case)).await.is_ok() {
                 self.there.borrow_mut().insert(name_of(case).to_owned());
@@ -192,7 +195,7 @@ impl ApiServers {
     }
 
     /// Whether an API server accepted that pod.
-    pub(crate) fn stands_there(&self, case: &Case) -> bool {
+    pub(crate) fn stands_there(&self, case: &PodCase) -> bool {
         self.there.borrow().contains(name_of(case))
     }
 
@@ -202,7 +205,7 @@ impl ApiServers {
         std::fs::write(&file, LISTS_OF_THE_CLUSTER).unwrap();
         let lists = format!("--restriction-config={}", file.display());
         for (cluster_lists, more) in [(ClusterLists::Plain, vec![]), (ClusterLists::Listed, vec![&*lists])] {
-            let files = Files::new(&self.cluster, cluster_lists.name(), &self.authority).flags();
+            let files = HookFiles::new(&self.cluster, cluster_lists.name(), &self.authority).flags();
             let rules = "--rules=default-tolerations,extended-resources,toleration-restriction";
             let mut flags = all(&files, &[rules, "--restriction-merging=as-upstream"]);
             flags.extend(more);
@@ -222,7 +225,7 @@ impl ApiServers {
             .collect();
         register(&self.servers[2], &registered).await;
         for (cluster_lists, hook) in &self.hooks {
-            for side in [Side::Ours, Side::Both] {
+            for side in [AdmissionController::Ours, AdmissionController::Both] {
                 requests(
                     self.server(*cluster_lists, side),
                     hook,
@@ -233,16 +236,21 @@ impl ApiServers {
         }
     }
 
-    fn server(&self, cluster_lists: ClusterLists, side: Side) -> &TestApi {
+    fn server(&self, cluster_lists: ClusterLists, side: AdmissionController) -> &TestApi {
         match (side, cluster_lists) {
-            (Side::Ours, _) => &self.servers[2],
+            (AdmissionController::Ours, _) => &self.servers[2],
             (_, ClusterLists::Plain) => &self.servers[0],
             (_, ClusterLists::Listed) => &self.servers[1],
         }
     }
 
     /// Creates a pod, and changes it if the case has an update.
-    pub(crate) async fn made(&self, cluster_lists: ClusterLists, side: Side, case: &Case) -> Vec<Outcome> {
+    pub(crate) async fn made(
+        &self,
+        cluster_lists: ClusterLists,
+        side: AdmissionController,
+        case: &PodCase,
+    ) -> Vec<AdmissionOutcome> {
         let path = pods(&namespace_of(cluster_lists, side, LISTS[case.lists].0));
         let api = self.server(cluster_lists, side);
         let created = api.create(&path, &case.pod).await;
@@ -256,7 +264,12 @@ impl ApiServers {
     }
 
     /// Adds a label to an existing pod.
-    pub(crate) async fn touched(&self, cluster_lists: ClusterLists, side: Side, case: &Case) -> Outcome {
+    pub(crate) async fn touched(
+        &self,
+        cluster_lists: ClusterLists,
+        side: AdmissionController,
+        case: &PodCase,
+    ) -> AdmissionOutcome {
         let path = pods(&namespace_of(cluster_lists, side, LISTS[case.lists].0));
         let label = json!({"metadata": {"labels": {"touched": "yes"}}}).to_string();
         let path = format!("{path}/old-{}", name_of(case));
@@ -264,9 +277,9 @@ impl ApiServers {
     }
 
     /// Creates a pod in a namespace with a policy: with the webhook alone, and with the plugins as well.
-    pub(crate) async fn by_policy(&self, case: &Case) -> [Outcome; 2] {
+    pub(crate) async fn by_policy(&self, case: &PodCase) -> [AdmissionOutcome; 2] {
         let mut both = Vec::new();
-        for side in [Side::Ours, Side::Both] {
+        for side in [AdmissionController::Ours, AdmissionController::Both] {
             let path = pods(&namespace_of(ClusterLists::Plain, side, "policy"));
             both.push(outcome(self.server(ClusterLists::Plain, side).create(&path, &case.pod).await));
         }
@@ -274,12 +287,12 @@ impl ApiServers {
     }
 }
 
-fn name_of(case: &Case) -> &str {
+fn name_of(case: &PodCase) -> &str {
     case.pod["metadata"]["name"].as_str().unwrap()
 }
 
 /// The same pod under another name.
-fn old(case: &Case) -> Value {
+fn old(case: &PodCase) -> Value {
     let mut pod = case.pod.clone();
     pod["metadata"]["name"] = json!(format!("old-{}", name_of(case)));
     pod
@@ -302,9 +315,9 @@ fn change(update: &Update, pod: &Value) -> Value {
 }
 
 /// Removes the names of namespaces, which differ between the sides, from messages.
-fn outcome(response: Result<Value, TestApiError>) -> Outcome {
+fn outcome(response: Result<Value, TestApiError>) -> AdmissionOutcome {
     match response.map_err(rejection) {
-        Ok(pod) => Outcome::Pod(tolerations(&pod)),
-        Err((code, message)) => Outcome::Rejected { code, message },
+        Ok(pod) => AdmissionOutcome::Pod(tolerations(&pod)),
+        Err((code, message)) => AdmissionOutcome::Rejected { code, message },
     }
 }

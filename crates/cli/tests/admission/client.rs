@@ -57,13 +57,13 @@ pub(crate) async fn connect(port: u16, as_who: &TlsConnector) -> io::Result<TlsS
 }
 
 /// A connection that sends one request after the other.
-pub(crate) struct Client {
+pub(crate) struct WebhookClient {
     sender: http1::SendRequest<Full<Bytes>>,
     /// The certificate that the webhook presented, in DER.
     pub(crate) shown: Vec<u8>,
 }
 
-impl Client {
+impl WebhookClient {
     pub(crate) async fn connect(port: u16, as_who: &TlsConnector) -> io::Result<Self> {
         let stream = connect(port, as_who).await?;
         let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();

@@ -139,12 +139,12 @@ impl Drop for Hook {
 }
 
 /// Certificate files of one webhook, in the cluster's folder.
-pub(crate) struct Files {
+pub(crate) struct HookFiles {
     certificate: PathBuf,
     key: PathBuf,
 }
 
-impl Files {
+impl HookFiles {
     /// Files with a first certificate of this authority.
     pub(crate) fn new(cluster: &Cluster, name: &str, authority: &TestAuthority) -> Self {
         let file = |end: &str| cluster.folder().join(format!("{name}.{end}"));

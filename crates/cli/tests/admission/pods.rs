@@ -25,7 +25,7 @@ pub(crate) enum Update {
 
 /// One pod.
 #[derive(Clone, Debug)]
-pub(crate) struct Case {
+pub(crate) struct PodCase {
     /// The index in [`LISTS`] of its namespace's annotations.
     pub(crate) lists: usize,
     pub(crate) pod: Value,
@@ -196,7 +196,7 @@ fn update() -> impl Strategy<Value = Option<Update>> {
     )
 }
 
-fn case() -> impl Strategy<Value = Case> {
+fn case() -> impl Strategy<Value = PodCase> {
     let listed = prop_oneof![2 => 0..4_usize, 5 => 0..LISTS.len()];
     let whole = option::weighted(0.1, Just(json!({"requests": {"cpu": "100m"}, "limits": {"cpu": "100m"}})));
     (listed, tolerations(), vec(resources(), 1..3), vec(resources(), 0..2), whole, update()).prop_map(
@@ -215,13 +215,13 @@ fn case() -> impl Strategy<Value = Case> {
             if let Some(whole) = whole {
                 pod["spec"]["resources"] = whole;
             }
-            Case { lists, pod, update }
+            PodCase { lists, pod, update }
         },
     )
 }
 
 /// Generates this many pods.
-pub(crate) fn cases(number: usize) -> Vec<Case> {
+pub(crate) fn cases(number: usize) -> Vec<PodCase> {
     let mut runner = TestRunner::deterministic();
     let strategy = case();
     let one = |at: usize| {

@@ -1,8 +1,8 @@
 //! Sets up what all items need: an API server with client certificates for webhooks, and a webhook with all rules.
 
 use crate::admission::account;
-use crate::admission::client::{Client, believing};
-use crate::admission::hook::{Files, Hook, all};
+use crate::admission::client::{WebhookClient, believing};
+use crate::admission::hook::{Hook, HookFiles, all};
 use crate::admission::register::{Registered, define, namespace, register_as, requests};
 use serde_json::json;
 use std::fmt;
@@ -52,7 +52,7 @@ pub(crate) struct ChecklistHarness {
     pub(crate) authority: TestAuthority,
     /// The authority of the API server's client certificate.
     pub(crate) clients: TestAuthority,
-    pub(crate) files: Files,
+    pub(crate) files: HookFiles,
     pub(crate) hook: Hook,
     own: OwnFolder,
 }
@@ -119,7 +119,7 @@ impl ChecklistHarness {
         let api = cluster.api(Account::Admin).await.unwrap();
         let account = account::make(&cluster).await;
         let authority = TestAuthority::new().unwrap();
-        let files = Files::new(&cluster, "main", &authority);
+        let files = HookFiles::new(&cluster, "main", &authority);
         let rules = "--rules=*,advice,brake,extended-resources,toleration-restriction";
         let hook = Hook::start(&cluster, &account, &all(&files.flags(), &[rules])).ready().await;
         let harness = Self { cluster, api, account, authority, clients, files, hook, own };
@@ -131,8 +131,8 @@ impl ChecklistHarness {
     }
 
     /// A new connection to the webhook.
-    pub(crate) async fn client(&self) -> Client {
-        Client::connect(self.hook.port, &believing(&self.authority.certificate, None)).await.unwrap()
+    pub(crate) async fn client(&self) -> WebhookClient {
+        WebhookClient::connect(self.hook.port, &believing(&self.authority.certificate, None)).await.unwrap()
     }
 
     /// Writes a file that is removed after the test.

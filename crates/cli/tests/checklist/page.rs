@@ -8,14 +8,14 @@ use std::path::PathBuf;
 const HEAD: &str = "| # | what holds | against | result | command |\n|--:|---|---|---|---|\n";
 
 /// The result of each item, by its number.
-pub(crate) type Results = BTreeMap<usize, String>;
+pub(crate) type ChecklistResults = BTreeMap<usize, String>;
 
 fn path() -> PathBuf {
     super::elsewhere::file("docs/security-checklist.md")
 }
 
 /// The table of the items that ran.
-pub(crate) fn table(results: &Results) -> String {
+pub(crate) fn table(results: &ChecklistResults) -> String {
     let row = |(number, result): (&usize, &String)| {
         let item = &ITEMS[number - 1];
         let (result, command) = (result.replace('|', "\\|"), item.command(*number));

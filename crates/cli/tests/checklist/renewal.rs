@@ -1,7 +1,7 @@
 //! Checks items 11 and 12: renewed and malformed certificate files under load.
 
 use super::harness::{ChecklistHarness, ItemResult, Shown, demand};
-use crate::admission::client::{Client, believing, question};
+use crate::admission::client::{WebhookClient, believing, question};
 use crate::admission::hook::STARTUP_TIMEOUT;
 use crate::admission::register::plain_pod;
 use std::cell::{Cell, RefCell};
@@ -19,7 +19,7 @@ pub(crate) async fn under_load(harness: &mut ChecklistHarness) -> ItemResult {
     let connector = believing(&harness.authority.certificate, None);
     let port = harness.hook.port;
     let on_one = async || -> std::io::Result<()> {
-        let mut client = Client::connect(port, &connector).await?;
+        let mut client = WebhookClient::connect(port, &connector).await?;
         for _ in 0..ON_ONE {
             let (status, message) = client.post("/mutate", body.clone()).await?;
             if status != 200 {

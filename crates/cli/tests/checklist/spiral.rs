@@ -1,7 +1,7 @@
 //! Checks item 14: all webhooks of a cluster stop and come back.
 
 use super::harness::{ChecklistHarness, ItemResult, Shown, demand};
-use crate::admission::hook::{Files, Hook, all};
+use crate::admission::hook::{Hook, HookFiles, all};
 use crate::admission::register::{
     Registered, namespace, plain_pod, pods, register_as, requests, tolerations,
 };
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const SECONDS: u32 = 2;
 
 pub(crate) async fn two_replicas_die(harness: &ChecklistHarness) -> ItemResult {
-    let flags = Files::new(&harness.cluster, "spiral", &harness.authority).flags();
+    let flags = HookFiles::new(&harness.cluster, "spiral", &harness.authority).flags();
     let start = || Hook::start(&harness.cluster, &harness.account, &all(&flags, &[]));
     let mut replicas = [start().ready().await, start().ready().await];
     let reported = |hook: &Hook, requested: &'static str| Registered {

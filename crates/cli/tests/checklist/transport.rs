@@ -1,8 +1,8 @@
 //! Checks items 9 and 10: client certificates and versions of TLS.
 
 use super::harness::{ChecklistHarness, ItemResult, demand};
-use crate::admission::client::{Client, believing, question};
-use crate::admission::hook::{Files, Hook, all};
+use crate::admission::client::{WebhookClient, believing, question};
+use crate::admission::hook::{Hook, HookFiles, all};
 use crate::admission::register::{Registered, namespace, plain_pod, register_as, requests};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
@@ -22,11 +22,11 @@ const STARTUP_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) async fn clients_must_present_a_certificate(harness: &ChecklistHarness) -> ItemResult {
     let authorities = harness.write("clients.crt", &harness.clients.certificate);
     let demands = format!("--client-ca-file={authorities}");
-    let flags = Files::new(&harness.cluster, "strict", &harness.authority).flags();
+    let flags = HookFiles::new(&harness.cluster, "strict", &harness.authority).flags();
     let hook = Hook::start(&harness.cluster, &harness.account, &all(&flags, &[&demands])).ready().await;
     let requested = async |identity: Option<&SignedIdentity>| {
         let who = believing(&harness.authority.certificate, identity);
-        let mut client = Client::connect(hook.port, &who).await?;
+        let mut client = WebhookClient::connect(hook.port, &who).await?;
         client.post("/mutate", question("u", "main", &plain_pod("p")).to_string()).await
     };
     let stranger = TestAuthority::new().unwrap().client("kube-apiserver", "webhooks").unwrap();
@@ -75,7 +75,7 @@ pub(crate) async fn old_versions(harness: &ChecklistHarness) -> ItemResult {
     demand(response.first().is_none_or(|kind| *kind == 21), format!("TLS 1.1 is answered: {response:?}"))?;
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let connector = speaking(&harness.authority.certificate, version);
-        let client = Client::connect(harness.hook.port, &connector).await;
+        let client = WebhookClient::connect(harness.hook.port, &connector).await;
         demand(client.is_ok(), format!("{version:?} is not supported"))?;
     }
     let lock = include_str!("../../../../Cargo.lock");

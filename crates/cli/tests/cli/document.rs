@@ -5,12 +5,12 @@
 use std::path::{Path, PathBuf};
 
 /// A command, and the output below it.
-pub(crate) struct Typed<'d> {
+pub(crate) struct TypedCommand<'d> {
     pub(crate) command: &'d str,
     pub(crate) shown: Vec<&'d str>,
 }
 
-impl Typed<'_> {
+impl TypedCommand<'_> {
     /// The program and its arguments, as a shell splits them.
     pub(crate) fn words(&self) -> Vec<String> {
         let mut words = vec![String::new()];
@@ -37,13 +37,13 @@ impl Typed<'_> {
     }
 }
 
-pub(crate) fn examples(document: &str) -> Vec<Typed<'_>> {
+pub(crate) fn examples(document: &str) -> Vec<TypedCommand<'_>> {
     let mut all = Vec::new();
     for block in document.split("```console\n").skip(1) {
         for line in block.split("```").next().unwrap().lines() {
             match line.strip_prefix("$ ") {
-                Some(command) => all.push(Typed { command, shown: Vec::new() }),
-                None => all.last_mut().map(|typed: &mut Typed<'_>| typed.shown.push(line)).unwrap(),
+                Some(command) => all.push(TypedCommand { command, shown: Vec::new() }),
+                None => all.last_mut().map(|typed: &mut TypedCommand<'_>| typed.shown.push(line)).unwrap(),
             }
         }
     }
@@ -78,7 +78,7 @@ pub(crate) fn files(document: &str) -> Vec<(&str, &str)> {
 }
 
 /// Types all commands of a page, in order; `type_in` returns the output of a command.
-pub(crate) fn play(path: &Path, mut type_in: impl FnMut(&Typed<'_>) -> Vec<String>) {
+pub(crate) fn play(path: &Path, mut type_in: impl FnMut(&TypedCommand<'_>) -> Vec<String>) {
     let document = std::fs::read_to_string(path).unwrap();
     let mut anew = document.clone();
     let mut differs = Vec::new();

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
-use super::running::Folder;
+use super::running::TestFolder;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -20,13 +20,13 @@ pub(crate) enum There {
 }
 
 /// Serves the responses of `there`; `/version` always exists.
-pub(crate) fn serve(folder: &Folder, there: impl Fn(&str) -> There + Send + Sync + 'static) -> String {
+pub(crate) fn serve(folder: &TestFolder, there: impl Fn(&str) -> There + Send + Sync + 'static) -> String {
     serve_at(folder, "", there)
 }
 
 /// The same, with this `Date` header.
 pub(crate) fn serve_at(
-    folder: &Folder,
+    folder: &TestFolder,
     date: &'static str,
     there: impl Fn(&str) -> There + Send + Sync + 'static,
 ) -> String {

@@ -26,12 +26,12 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 }
 
 /// A running sandbox, stopped when the test ends in any way.
-pub(crate) struct Running {
+pub(crate) struct RunningSandbox {
     pub(crate) child: Child,
     lines: Lines,
 }
 
-impl Running {
+impl RunningSandbox {
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::of(taintward(arguments))
     }
@@ -80,7 +80,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningSandbox {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -93,9 +93,9 @@ fn own() -> String {
     format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-pub(crate) struct File(pub(crate) PathBuf);
+pub(crate) struct TestFile(pub(crate) PathBuf);
 
-impl File {
+impl TestFile {
     pub(crate) fn named(name: &str) -> Self {
         Self(std::env::temp_dir().join(format!("taintward-cli-sandbox-{}-{name}", own())))
     }
@@ -105,16 +105,16 @@ impl File {
     }
 }
 
-impl Drop for File {
+impl Drop for TestFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 /// A folder that is removed after the test.
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub(crate) struct TestFolder(pub(crate) PathBuf);
 
-impl Folder {
+impl TestFolder {
     pub(crate) fn named(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("taintward-cli-{}-{name}", own()));
         std::fs::create_dir_all(&path).unwrap();
@@ -143,7 +143,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TestFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

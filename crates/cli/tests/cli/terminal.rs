@@ -19,14 +19,14 @@ fn pair() -> (File, File) {
     (File::from(screen), end)
 }
 
-pub(crate) struct Terminal {
+pub(crate) struct TestTerminal {
     keys: File,
     screen: Output,
     child: Child,
     shown: String,
 }
 
-impl Terminal {
+impl TestTerminal {
     pub(crate) fn with(command: Command) -> Self {
         Self::start(command, true)
     }
@@ -106,7 +106,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for TestTerminal {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

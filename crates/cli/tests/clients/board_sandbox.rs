@@ -2,7 +2,7 @@
 //!
 //! - See `board_page.rs` for the page by itself.
 
-use crate::cli::running::{Folder, Running, request};
+use crate::cli::running::{RunningSandbox, TestFolder, request};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -26,7 +26,7 @@ fn texts(browser: &mut Browser, selector: &str) -> Vec<String> {
 }
 
 /// What it prints first leads to the board.
-fn board_of(sandbox: &mut Running) -> String {
+fn board_of(sandbox: &mut RunningSandbox) -> String {
     let line = sandbox.until("/?token=");
     line.rsplit(' ').next().unwrap().to_owned()
 }
@@ -36,7 +36,7 @@ fn a_newcomer_sees_what_a_taint_does() {
     let Some(mut browser) = Browser::for_test("board_sandbox::a_newcomer_sees_what_a_taint_does") else {
         return;
     };
-    let mut sandbox = Running::start(&["--plain"]);
+    let mut sandbox = RunningSandbox::start(&["--plain"]);
     browser.open(&board_of(&mut sandbox)).unwrap();
     browser.until("its nodes", "document.querySelectorAll('.tile').length === 6").unwrap();
     browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')").unwrap();
@@ -114,7 +114,7 @@ fn buttons_stop_heartbeats_cordon_load_and_scale() {
     else {
         return;
     };
-    let mut sandbox = Running::start(&["--plain"]);
+    let mut sandbox = RunningSandbox::start(&["--plain"]);
     browser.open(&board_of(&mut sandbox)).unwrap();
     browser.until("its pods", "document.querySelector('#totals').textContent.includes('18 pods')").unwrap();
     browser.click(&button("60×")).unwrap();
@@ -143,7 +143,7 @@ fn buttons_stop_heartbeats_cordon_load_and_scale() {
     browser.until("the node is schedulable", &state("Ready")).unwrap();
     browser.until("the button is the first one again", &button("Cordon")).unwrap();
 
-    let folder = Folder::named("board-file");
+    let folder = TestFolder::named("board-file");
     let file = folder.write("app.yaml", FILE);
     browser.choose(&button("Load a file"), file.as_ref()).unwrap();
     let app =
@@ -191,7 +191,7 @@ fn a_server_on_another_port_gets_nothing_of_the_board() {
     else {
         return;
     };
-    let mut sandbox = Running::start(&["--plain"]);
+    let mut sandbox = RunningSandbox::start(&["--plain"]);
     let board = board_of(&mut sandbox);
     let (stranger, received) = stranger();
     let token = board.split_once("token=").unwrap().1;
@@ -246,10 +246,10 @@ fn a_server_on_another_port_gets_nothing_of_the_board() {
 const LINK: &str = "document.querySelector('#link').textContent";
 
 /// `taintward board` at a port, and the address that it prints.
-fn board_at(port: u16, kubeconfig: &str) -> (Running, String) {
+fn board_at(port: u16, kubeconfig: &str) -> (RunningSandbox, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command.args(["board", "--kubeconfig", kubeconfig, "--port", &port.to_string()]).stderr(Stdio::inherit());
-    let mut board = Running::of(command);
+    let mut board = RunningSandbox::of(command);
     let line = board.until("The board of ");
     (board, line.rsplit(' ').next().unwrap().to_owned())
 }
@@ -268,7 +268,7 @@ fn shows(taint: &str) -> String {
 fn a_page_says_that_its_board_ended_and_continues_with_the_next_one() {
     let test = "board_sandbox::a_page_says_that_its_board_ended_and_continues_with_the_next_one";
     let Some(mut browser) = Browser::for_test(test) else { return };
-    let mut sandbox = Running::start(&["--plain"]);
+    let mut sandbox = RunningSandbox::start(&["--plain"]);
     let kubeconfig = sandbox.kubeconfig();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (mut board, address) = board_at(port, &kubeconfig);
@@ -306,7 +306,7 @@ fn hidden_pages_keep_no_connection_and_catch_up() {
     else {
         return;
     };
-    let mut sandbox = Running::start(&["--plain", "--nodes", "3"]);
+    let mut sandbox = RunningSandbox::start(&["--plain", "--nodes", "3"]);
     let (address, kubeconfig) = (board_of(&mut sandbox), sandbox.kubeconfig());
     let mut tabs = Vec::new();
     // A browser opens six connections to a host; each page in sight needs one.

@@ -3,8 +3,8 @@
 //! - See `board/viewers.rs` for many viewers and slow ones, `board_page.rs` for the page in a browser.
 
 use crate::board::client::{BoardAddress, STARTUP_TIMEOUT, board_with, sandbox};
-use crate::cli::running::{File, Running, request, text};
-use crate::real::proxy::Proxy;
+use crate::cli::running::{RunningSandbox, TestFile, request, text};
+use crate::real::proxy::ScenarioProxy;
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::process::Command;
@@ -84,7 +84,8 @@ fn only_the_printed_address_lets_in() {
 #[test]
 fn the_board_pending_and_the_terminal_tell_the_same_changes_in_the_same_order() {
     // Nothing evicts, so a pod can be overdue.
-    let mut running = Running::start(&["--plain", "--empty", "--nodes", "3", "--without", "taintward"]);
+    let mut running =
+        RunningSandbox::start(&["--plain", "--empty", "--nodes", "3", "--without", "taintward"]);
     let board = BoardAddress::of(&running.until("/?token="));
     let kubeconfig = running.kubeconfig();
     let pods = ["a/x", "a/y", "a-b/x", "b/x"];
@@ -107,7 +108,7 @@ fn the_board_pending_and_the_terminal_tell_the_same_changes_in_the_same_order() 
     events.until_pods(pods.len());
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command.args(["pending", "-w", "-A", "-o", "json", "--kubeconfig", &kubeconfig]);
-    let mut pending = Running::of(command);
+    let mut pending = RunningSandbox::of(command);
     let mut expect = |kind: &str, pods: &[&str]| {
         let expected: Vec<String> = pods.iter().map(|pod| format!("{kind} {pod}")).collect();
         let word = |value: &Value| value.as_str().unwrap().to_owned();
@@ -295,8 +296,8 @@ fn the_board_of_another_cluster_has_no_buttons_and_survives_its_outage() {
     let (_, server) = text.split_once("server: https://127.0.0.1:").unwrap();
     let target = server.split_once('\n').unwrap().0.trim();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let proxy = Proxy::on(port, target.parse().unwrap());
-    let kubeconfig = File::named("through-proxy.yaml");
+    let proxy = ScenarioProxy::on(port, target.parse().unwrap());
+    let kubeconfig = TestFile::named("through-proxy.yaml");
     let text = text.replace(&format!("127.0.0.1:{target}"), &format!("127.0.0.1:{port}"));
     std::fs::write(&kubeconfig.0, text).unwrap();
     let (mut process, board) = board_with(kubeconfig.path());
@@ -344,7 +345,7 @@ fn a_port_in_use_is_named_with_the_remedy() {
     let message = text(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{message}");
     assert!(message.contains(&format!("127.0.0.1:{port}")) && message.contains("--port"), "{message}");
-    let kubeconfig = File::named("port-in-use.yaml");
+    let kubeconfig = TestFile::named("port-in-use.yaml");
     let port = port.to_string();
     let done = crate::cli::running::output(&[
         "--plain",

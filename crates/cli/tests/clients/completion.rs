@@ -3,7 +3,7 @@
 //! - See `src/completion_kind/object_names.rs` for the names.
 
 use crate::cli::reluctant::kubeconfig;
-use crate::cli::running::{Folder, Running, text};
+use crate::cli::running::{RunningSandbox, TestFolder, text};
 use crate::cli::timeout::Output;
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -30,20 +30,21 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_taintward");
 
 /// A sandbox, and a folder with the program under all its names.
 struct CompletionHarness {
-    folder: Folder,
+    folder: TestFolder,
     kubeconfig: String,
-    _sandbox: Running,
+    _sandbox: RunningSandbox,
 }
 
 impl CompletionHarness {
     fn set(name: &str) -> Self {
-        let folder = Folder::named(name);
+        let folder = TestFolder::named(name);
         for link in ["taintward", "kubectl-taintward", "kubectl_complete-taintward"] {
             let _ = std::fs::remove_file(folder.file(link));
             symlink(PROGRAM, folder.file(link)).unwrap();
         }
         let (objects, kubeconfig) = (folder.write("objects.yaml", OBJECTS), folder.file("kubeconfig"));
-        let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+        let mut sandbox =
+            RunningSandbox::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
         sandbox.until("KUBECONFIG");
         Self { folder, kubeconfig, _sandbox: sandbox }
     }
@@ -77,14 +78,14 @@ fn is_there(program: &str) -> bool {
 }
 
 /// A shell on a terminal of its own.
-struct Typed {
+struct TypedWords {
     shell: Child,
     keys: ChildStdin,
     shown: Output,
     seen: String,
 }
 
-impl Typed {
+impl TypedWords {
     fn start(mut command: Command) -> Self {
         let mut shell =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -120,7 +121,7 @@ impl Typed {
     }
 }
 
-impl Drop for Typed {
+impl Drop for TypedWords {
     fn drop(&mut self) {
         let _ = self.shell.kill();
         let _ = self.shell.wait();
@@ -145,7 +146,7 @@ const LINES: [(&str, &str); 8] = [
 fn on_a_terminal(harness: &CompletionHarness, shell: &str, load: &str) {
     let mut command = harness.command("script");
     command.env("PS1", "READY> ").args(["-qec", shell, "/dev/null"]);
-    let mut typed = Typed::start(command);
+    let mut typed = TypedWords::start(command);
     typed.until("READY> ");
     typed.press(&format!("{load}; printf '<%s>' loaded\n"));
     typed.until("<loaded>");

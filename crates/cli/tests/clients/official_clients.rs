@@ -5,7 +5,7 @@
 
 mod kube_rs;
 
-use crate::cli::running::{Running, request, text};
+use crate::cli::running::{RunningSandbox, request, text};
 use crate::cli::timeout::eventually;
 use std::path::Path;
 use std::process::Command;
@@ -14,8 +14,8 @@ use taintward_envtest::client_libraries::{node_for_test, python_for_test};
 use tokio::time::timeout;
 
 /// A new sandbox, whose nodes are ready, and its kubeconfig.
-fn sandbox() -> (Running, String) {
-    let mut sandbox = Running::start(&["--plain", "--empty", "--nodes", "2"]);
+fn sandbox() -> (RunningSandbox, String) {
+    let mut sandbox = RunningSandbox::start(&["--plain", "--empty", "--nodes", "2"]);
     let kubeconfig = sandbox.kubeconfig();
     eventually("the nodes are ready", || {
         let nodes = request(&kubeconfig, "GET", "/api/v1/nodes", "");

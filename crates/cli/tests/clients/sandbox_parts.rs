@@ -9,7 +9,7 @@ use taintward_envtest::{Binaries, binaries};
 use crate::parts::check::until;
 use crate::parts::ledger::Ledger;
 use crate::parts::place::Place;
-use crate::parts::programs::Programs;
+use crate::parts::programs::PartPrograms;
 use crate::parts::{logs, work};
 
 /// One after the other: each has a whole control plane to itself.
@@ -33,10 +33,10 @@ fn tools(test: &str, programs: &[&str]) -> Option<Binaries> {
 /// Runs rounds of work until the time is over, at least one, and checks that both programs' logs are as usual.
 async fn spend(place: &Place, tools: &Binaries, length: Duration) {
     let ledger = Ledger::open(&place.api).await;
-    let mut programs = Programs::start(place, tools);
+    let mut programs = PartPrograms::start(place, tools);
     let began = Instant::now();
     let mut rounds = 0;
-    let mut responses = work::Responses::default();
+    let mut responses = work::WorkResponses::default();
     while rounds == 0 || began.elapsed() < length {
         work::round(place, rounds, &mut responses).await;
         programs.expect_running();

@@ -2,9 +2,11 @@
 //!
 //! - The results are equal, order included, except for what `admission/differences.rs` lists.
 
-use crate::admission::api_servers::{ApiServers, ClusterLists, Outcome, Pair, Side};
-use crate::admission::differences::{DIFFERENCES, Difference, sorted};
-use crate::admission::pods::{Case, LISTS, cases};
+use crate::admission::api_servers::{
+    AdmissionController, AdmissionOutcome, ApiServers, ClusterLists, ServerPair,
+};
+use crate::admission::differences::{AdmissionDifference, DIFFERENCES, sorted};
+use crate::admission::pods::{LISTS, PodCase, cases};
 use crate::admission::register::tolerations;
 use crate::turn;
 use futures::StreamExt as _;
@@ -33,7 +35,7 @@ fn the_webhook_does_what_the_plugins_do() {
             let old = &cases[..OLD_PODS];
             api_servers.stand_there(old).await;
             api_servers.switch_on().await;
-            let mut table = Table::default();
+            let mut table = DifferentialTable::default();
             table.reported("pods that stood there before", touched(&api_servers, old).await);
             table.reported("pods", made(&api_servers, &cases).await);
             table.settle();
@@ -44,44 +46,46 @@ fn the_webhook_does_what_the_plugins_do() {
 }
 
 /// The results for one pod, on each side, step by step.
-struct Reported<'c> {
-    case: &'c Case,
-    steps: BTreeMap<Side, Vec<Outcome>>,
+struct ReportedCase<'c> {
+    case: &'c PodCase,
+    steps: BTreeMap<AdmissionController, Vec<AdmissionOutcome>>,
     /// Whether it existed before (AD-4).
     old: bool,
 }
 
-async fn each<'c, F: Future<Output = Reported<'c>>>(work: impl Iterator<Item = F>) -> Vec<Reported<'c>> {
+async fn each<'c, F: Future<Output = ReportedCase<'c>>>(
+    work: impl Iterator<Item = F>,
+) -> Vec<ReportedCase<'c>> {
     stream::iter(work).buffer_unordered(AT_ONCE).collect().await
 }
 
-async fn made<'c>(api_servers: &ApiServers, cases: &'c [Case]) -> Vec<Reported<'c>> {
-    let one = |(at, case): (usize, &'c Case)| async move {
+async fn made<'c>(api_servers: &ApiServers, cases: &'c [PodCase]) -> Vec<ReportedCase<'c>> {
+    let one = |(at, case): (usize, &'c PodCase)| async move {
         let mut steps = BTreeMap::new();
-        for side in Side::ALL {
+        for side in AdmissionController::ALL {
             steps.insert(side, api_servers.made(ClusterLists::of(at), side, case).await);
         }
-        Reported { case, steps, old: false }
+        ReportedCase { case, steps, old: false }
     };
     each(cases.iter().enumerate().map(one)).await
 }
 
 /// A new label is enough for a pod to be judged again (AD-4).
-async fn touched<'c>(api_servers: &ApiServers, cases: &'c [Case]) -> Vec<Reported<'c>> {
-    let one = |(at, case): (usize, &'c Case)| async move {
+async fn touched<'c>(api_servers: &ApiServers, cases: &'c [PodCase]) -> Vec<ReportedCase<'c>> {
+    let one = |(at, case): (usize, &'c PodCase)| async move {
         let mut steps = BTreeMap::new();
-        for side in Side::ALL {
+        for side in AdmissionController::ALL {
             steps.insert(side, vec![api_servers.touched(ClusterLists::of(at), side, case).await]);
         }
-        Reported { case, steps, old: true }
+        ReportedCase { case, steps, old: true }
     };
-    let there = |(_, case): &(usize, &Case)| api_servers.stands_there(case);
+    let there = |(_, case): &(usize, &PodCase)| api_servers.stands_there(case);
     each(cases.iter().enumerate().filter(there).map(one)).await
 }
 
 /// The number of equal results, and the observed differences.
 #[derive(Default)]
-struct Table {
+struct DifferentialTable {
     seen: BTreeMap<&'static str, usize>,
     same: usize,
     patched: usize,
@@ -89,13 +93,14 @@ struct Table {
     odd: Vec<String>,
 }
 
-impl Table {
-    fn reported(&mut self, what: &str, all: Vec<Reported<'_>>) {
+impl DifferentialTable {
+    fn reported(&mut self, what: &str, all: Vec<ReportedCase<'_>>) {
         assert!(all.len() > 50, "{what}: {}", all.len());
         println!("{what}: {}", all.len());
         for reported in &all {
-            for side in [Side::Ours, Side::Both] {
-                let (upstream, other) = (&reported.steps[&Side::Upstream], &reported.steps[&side]);
+            for side in [AdmissionController::Ours, AdmissionController::Both] {
+                let (upstream, other) =
+                    (&reported.steps[&AdmissionController::Upstream], &reported.steps[&side]);
                 for at in 0..upstream.len().min(other.len()) {
                     self.pair(reported, side, at, &upstream[at], &other[at]);
                     if upstream[at] != other[at] {
@@ -109,23 +114,25 @@ impl Table {
 
     fn pair(
         &mut self,
-        reported: &Reported<'_>,
-        side: Side,
+        reported: &ReportedCase<'_>,
+        side: AdmissionController,
         step: usize,
-        upstream: &Outcome,
-        other: &Outcome,
+        upstream: &AdmissionOutcome,
+        other: &AdmissionOutcome,
     ) {
         if upstream == other {
             self.same += 1;
             match upstream {
-                Outcome::Pod(list) => self.patched += usize::from(*list != tolerations(&reported.case.pod)),
-                Outcome::Rejected { .. } => self.rejected += 1,
+                AdmissionOutcome::Pod(list) => {
+                    self.patched += usize::from(*list != tolerations(&reported.case.pod))
+                }
+                AdmissionOutcome::Rejected { .. } => self.rejected += 1,
             }
             return;
         }
         let updated = reported.old || step > 0;
-        let pair = Pair { case: reported.case, side, updated, upstream, other };
-        let holds = |difference: &&Difference| difference.is_expected() && (difference.holds)(&pair);
+        let pair = ServerPair { case: reported.case, side, updated, upstream, other };
+        let holds = |difference: &&AdmissionDifference| difference.is_expected() && (difference.holds)(&pair);
         match DIFFERENCES.iter().find(holds) {
             Some(difference) => *self.seen.entry(difference.name).or_default() += 1,
             None => self.odd.push(pair.to_string()),
@@ -155,13 +162,16 @@ impl Table {
 }
 
 /// A policy's seconds win whether or not the plugin has set its own before.
-async fn policies_hold_alongside_the_plugins(api_servers: &ApiServers, cases: &[Case]) {
+async fn policies_hold_alongside_the_plugins(api_servers: &ApiServers, cases: &[PodCase]) {
     let name = |list: &usize| LISTS[*list].0;
     let mut compared = 0;
     for case in cases.iter().filter(|case| name(&case.lists) == "none").take(40) {
         let [ours, both] = api_servers.by_policy(case).await;
-        let (Outcome::Pod(list), Outcome::Pod(other)) = (&ours, &both) else {
-            assert!(matches!(ours, Outcome::Rejected { .. }) && ours == both, "{case:?}\n{ours}\n{both}");
+        let (AdmissionOutcome::Pod(list), AdmissionOutcome::Pod(other)) = (&ours, &both) else {
+            assert!(
+                matches!(ours, AdmissionOutcome::Rejected { .. }) && ours == both,
+                "{case:?}\n{ours}\n{both}"
+            );
             continue;
         };
         assert_eq!(sorted(list), sorted(other), "{case:?}");

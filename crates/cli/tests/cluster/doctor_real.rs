@@ -4,7 +4,7 @@
 //! - No kubelet runs here: a Pod object shows the flags with which kube-controller-manager was started.
 
 use crate::cli::reluctant::{There, serve};
-use crate::cli::running::{Folder, Running, text};
+use crate::cli::running::{RunningSandbox, TestFolder, text};
 use crate::turn;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -189,7 +189,7 @@ async fn it_leads_from_kube_controller_manager_to_taintward_and_finds_what_is_wr
 }
 
 /// Installs Taintward, with a process of this test in place of its pods, which no kubelet runs here.
-async fn install(harness: &DoctorHarness<'_>) -> Running {
+async fn install(harness: &DoctorHarness<'_>) -> RunningSandbox {
     let kubeconfig = harness.kubeconfig();
     let mut apply = Command::new(env!("CARGO_BIN_EXE_taintward"));
     apply
@@ -207,7 +207,7 @@ async fn install(harness: &DoctorHarness<'_>) -> Running {
         "--metrics-port=0",
         "--kubeconfig",
     ]);
-    let running = Running::of({
+    let running = RunningSandbox::of({
         command.arg(&kubeconfig);
         command
     });
@@ -246,7 +246,7 @@ async fn without_permissions_it_says_what_it_may_not_read() {
 /// A server that hides most objects, as one behind a broken aggregation layer does.
 #[test]
 fn a_server_that_is_half_broken_costs_only_the_checks_it_breaks() {
-    let folder = Folder::named("doctor-half");
+    let folder = TestFolder::named("doctor-half");
     let node = r#"{"kind": "NodeList", "items": [{"metadata": {"name": "n1"}, "status": {"nodeInfo": {"kubeletVersion": "v1.36.3+k3s1"}}}]}"#;
     let kubeconfig = serve(&folder, move |path| match path.rsplit('/').next() {
         Some("nodes") => There::Object(node),
@@ -263,9 +263,9 @@ fn a_server_that_is_half_broken_costs_only_the_checks_it_breaks() {
 /// The sandbox has no kube-controller-manager: its checks are unknown, and the sandbox's Taintward is found.
 #[test]
 fn the_sandbox_is_a_cluster_without_a_distribution() {
-    let folder = Folder::named("doctor-sandbox");
+    let folder = TestFolder::named("doctor-sandbox");
     let kubeconfig = folder.file("kubeconfig");
-    let mut sandbox = Running::start(&["--plain", "--kubeconfig-out", &kubeconfig]);
+    let mut sandbox = RunningSandbox::start(&["--plain", "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     let (code, checks) = doctor(Path::new(&kubeconfig), &[]);
     assert_eq!(

@@ -2,7 +2,7 @@
 //!
 //! - See `install_story.rs` for the page that shows it, `security.rs` for the rights.
 
-use crate::install::cluster::Installed;
+use crate::install::cluster::InstalledCluster;
 use crate::install::objects::printed;
 use crate::turn;
 use serde_json::Value;
@@ -26,7 +26,7 @@ fn an_installation_on_a_real_server_and_its_end() {
     let Some(tools) = turn::for_test("an_installation_on_a_real_server_and_its_end") else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let cluster = runtime.block_on(Cluster::start(&tools, ClusterConfig::default())).unwrap();
-    let there = Installed::on(&cluster, cluster.kubeconfig(Account::Admin, 0));
+    let there = InstalledCluster::on(&cluster, cluster.kubeconfig(Account::Admin, 0));
     it_can_be_tried(&there);
     it_is_applied_and_stays(&there);
     configurations_block_no_request(&there);
@@ -38,7 +38,7 @@ fn an_installation_on_a_real_server_and_its_end() {
     it_goes_when_pools_are_gone(&there);
 }
 
-fn it_can_be_tried(there: &Installed<'_>) {
+fn it_can_be_tried(there: &InstalledCluster<'_>) {
     for how in ["client", "server"] {
         let message = there.done(&["--apply", IMAGE, &format!("--dry-run={how}")]);
         let suffix = if how == "client" { " (dry run)" } else { " (server dry run)" };
@@ -49,7 +49,7 @@ fn it_can_be_tried(there: &Installed<'_>) {
     }
 }
 
-fn it_is_applied_and_stays(there: &Installed<'_>) {
+fn it_is_applied_and_stays(there: &InstalledCluster<'_>) {
     let message = there.done(&["--apply", IMAGE]);
     assert!(message.lines().all(|line| line.ends_with(" created")), "{message}");
     assert!(
@@ -69,7 +69,7 @@ fn it_is_applied_and_stays(there: &Installed<'_>) {
 }
 
 /// Checklist 13; no webhook answers, and pods and nodes can still be created.
-fn configurations_block_no_request(there: &Installed<'_>) {
+fn configurations_block_no_request(there: &InstalledCluster<'_>) {
     let message = there.done(&["--apply", IMAGE, "--rules=*,brake"]);
     assert!(
         message
@@ -104,7 +104,7 @@ fn configurations_block_no_request(there: &Installed<'_>) {
     assert!(message.contains("node/n1 tainted"), "{message}{warned}");
 }
 
-fn lists_come_along_with_the_pods(there: &Installed<'_>, file: &Path) {
+fn lists_come_along_with_the_pods(there: &InstalledCluster<'_>, file: &Path) {
     let text = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n\
                 default: [{key: room, operator: Exists}]\n";
     std::fs::write(file, text).unwrap();
@@ -122,7 +122,7 @@ fn lists_come_along_with_the_pods(there: &Installed<'_>, file: &Path) {
 }
 
 /// The webhook owns its CA. An edit by hand is reported, and reverted only with --force-conflicts.
-fn what_others_changed_is_theirs(there: &Installed<'_>) {
+fn what_others_changed_is_theirs(there: &InstalledCluster<'_>) {
     let patch = r#"[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1BPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="}]"#;
     let bundle = || {
         let object = there.json("get mutatingwebhookconfiguration taintward");
@@ -147,7 +147,7 @@ fn what_others_changed_is_theirs(there: &Installed<'_>) {
 }
 
 /// As the webhook's account could, where nothing limits it: another address, which is asked about everything.
-fn what_was_tampered_with_is_put_back(there: &Installed<'_>) {
+fn what_was_tampered_with_is_put_back(there: &InstalledCluster<'_>) {
     let kind = "mutatingwebhookconfiguration";
     let spec = || there.json(&format!("get {kind} taintward"))["webhooks"].clone();
     let good = spec();
@@ -193,7 +193,7 @@ fn what_was_tampered_with_is_put_back(there: &Installed<'_>) {
 }
 
 /// Here the API server runs alongside the nodes, until one has its address.
-fn networks_of_api_servers_are_found(there: &Installed<'_>) {
+fn networks_of_api_servers_are_found(there: &InstalledCluster<'_>) {
     let from = || {
         let policy = there.json("get networkpolicy taintward-webhook")["spec"].clone();
         [&policy["ingress"][0]["from"], &policy["egress"][0]["to"]].map(Value::to_string)
@@ -227,7 +227,7 @@ fn networks_of_api_servers_are_found(there: &Installed<'_>) {
 }
 
 /// Only bindings and roles of an installation, after the command listed them; those of a part that runs stay.
-fn what_earlier_flags_left_bound_goes(there: &Installed<'_>) {
+fn what_earlier_flags_left_bound_goes(there: &InstalledCluster<'_>) {
     const EVERYWHERE: &str = "--api-server-cidr=0.0.0.0/0,::/0";
     let bound = |name: &str| {
         let kinds = ["clusterrolebinding", "clusterrole"];
@@ -283,7 +283,7 @@ fn what_earlier_flags_left_bound_goes(there: &Installed<'_>) {
     there.done(&["--apply", IMAGE]);
 }
 
-fn it_goes_when_pools_are_gone(there: &Installed<'_>) {
+fn it_goes_when_pools_are_gone(there: &InstalledCluster<'_>) {
     let pool = serde_json::json!({
         "apiVersion": "taintward.io/v1alpha1",
         "kind": "DedicatedPool",

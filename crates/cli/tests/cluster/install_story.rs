@@ -4,10 +4,10 @@
 
 use crate::cli::document::here;
 use crate::install::document::{Typist, played};
-use crate::parts::installed::Installed;
+use crate::parts::installed::InstalledParts;
 use crate::parts::place::Place;
-use crate::parts::programs::Programs;
-use crate::turn::{self, Turn};
+use crate::parts::programs::PartPrograms;
+use crate::turn::{self, ClusterTurn};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use tokio::runtime::Runtime;
 const TEST: &str = "the_page_leads_from_nothing_to_a_pool_and_back";
 
 /// Everything that the page needs, or why there is none.
-fn needed() -> Option<(Turn, PathBuf)> {
+fn needed() -> Option<(ClusterTurn, PathBuf)> {
     let tools = turn::for_test(TEST)?;
     binaries::KWOK.for_test(TEST)?;
     Some((tools, binaries::HELM.for_test(TEST)?))
@@ -29,10 +29,10 @@ fn the_page_leads_from_nothing_to_a_pool_and_back() {
     let Some((tools, helm)) = needed() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let place = runtime.block_on(Place::real(&tools));
-    let mut programs = Programs::start(&place, &tools);
+    let mut programs = PartPrograms::start(&place, &tools);
     let path = here("../../docs/install.md");
     let page = fs::read_to_string(&path).unwrap();
-    let mut desk = Desk::set(&place, &tools, &helm, &runtime);
+    let mut desk = InstallDesk::set(&place, &tools, &helm, &runtime);
     let anew = played(&page, &mut desk);
     programs.expect_running();
     assert_eq!(desk.elsewhere, 2, "Helm, and manifests as they are");
@@ -63,16 +63,16 @@ ports: [{name: https, port: 6443}]
 ";
 
 /// A folder with the checkout's `deploy` in it, and a path with the programs of the page.
-struct Desk<'p> {
+struct InstallDesk<'p> {
     place: &'p Place,
     tools: &'p Binaries,
     runtime: &'p Runtime,
-    installed: Option<Installed>,
+    installed: Option<InstalledParts>,
     /// Scripts that were about another cluster.
     elsewhere: usize,
 }
 
-impl<'p> Desk<'p> {
+impl<'p> InstallDesk<'p> {
     fn set(place: &'p Place, tools: &'p Binaries, helm: &Path, runtime: &'p Runtime) -> Self {
         let programs = place.folder.join("bin");
         fs::create_dir_all(&programs).unwrap();
@@ -109,7 +109,7 @@ impl<'p> Desk<'p> {
 
     /// Pods that run their programs; and the certificate that another tool, such as cert-manager, might have created.
     fn bring_to_life(&mut self) {
-        self.installed = Some(Installed::at_work(self.place, &self.tools.path("kubectl").unwrap()));
+        self.installed = Some(InstalledParts::at_work(self.place, &self.tools.path("kubectl").unwrap()));
         let secret = "kubectl --namespace taintward-system create secret generic mine --from-literal=ca.crt=";
         let text = format!(
             "{secret}\"$(kubectl config view --raw --minify --flatten \
@@ -119,7 +119,7 @@ impl<'p> Desk<'p> {
     }
 }
 
-impl Typist for Desk<'_> {
+impl Typist for InstallDesk<'_> {
     fn line(&mut self, typed: &str) -> String {
         let done = self.shell(typed, &self.place.kubeconfig);
         if typed.starts_with("taintward install --image") && done.status.success() {

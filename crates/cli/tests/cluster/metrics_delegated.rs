@@ -1,6 +1,6 @@
 //! Tests which accounts may read the metrics, on a real API server with TokenReviews and SubjectAccessReviews.
 
-use crate::cli::running::Running;
+use crate::cli::running::RunningSandbox;
 use crate::cli::timeout::{Lines, STARTUP_TIMEOUT};
 use crate::turn;
 use http::Request;
@@ -73,7 +73,7 @@ fn metrics_are_for_tokens_that_the_api_server_authorizes() {
         command.args(["run", "--metrics-authentication=delegated"]);
         command.arg(format!("--secure-port={secure}")).arg(format!("--metrics-port={plain}"));
         command.arg("--kubeconfig").arg(cluster.kubeconfig(Account::Taintward, 0));
-        let mut taintward = Running::of(command);
+        let mut taintward = RunningSandbox::of(command);
         let mut log = Lines::of(taintward.child.stderr.take().unwrap());
         let missing: Vec<String> = ["tokenreviews", "subjectaccessreviews"]
             .iter()

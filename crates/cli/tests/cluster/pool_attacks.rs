@@ -15,7 +15,7 @@ use harness::AttackHarness;
 use installation::Installation;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
-use table::Table;
+use table::AttackTable;
 use taintward_envtest::{Audit, Cluster, ClusterConfig};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -52,7 +52,7 @@ async fn all(cluster: &Cluster) {
     let mut webhook = installed.webhook().await;
     harness.pools().await;
     harness.pods_are_given_what_is_theirs().await;
-    let mut table = Table::default();
+    let mut table = AttackTable::default();
     for mode in MODES {
         let responses = matches!(mode, "up" | "crowded");
         let (requested, missed) =

@@ -6,10 +6,10 @@ pub(crate) mod pools;
 pub(crate) mod reader;
 
 use crate::turn;
-use cases::{Change, Creation, OldPod, changes, creations, old_pods};
+use cases::{Creation, GuardChange, OldPod, changes, creations, old_pods};
 use futures::StreamExt as _;
 use futures::stream;
-use harness::{GuardHarness, Policy, Response};
+use harness::{GuardHarness, GuardResponse, Policy};
 use pools::deniers;
 use reader::{change, creation};
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ fn the_policies_say_what_the_core_says() {
 
 /// Sends every request, and compares the result of the policy that judges it at the moment.
 async fn compare(harness: &GuardHarness, old: &[OldPod], uids: &[String]) {
-    let mut tally = Tally::default();
+    let mut tally = GuardTally::default();
     let one =
         |case: Creation| async move { (harness.created(&case).await, creation(&case), case.to_string()) };
     // A server that does not support `Gt` and `Lt` judges no pod with them.
@@ -59,7 +59,8 @@ async fn compare(harness: &GuardHarness, old: &[OldPod], uids: &[String]) {
     let reported: Vec<_> =
         stream::iter(creations(count, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
     tally.take("creation", harness, reported);
-    let one = |case: Change| async move { (harness.changed(&case).await, change(&case), case.to_string()) };
+    let one =
+        |case: GuardChange| async move { (harness.changed(&case).await, change(&case), case.to_string()) };
     let reported: Vec<_> =
         stream::iter(changes(old, uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
     tally.take("change", harness, reported);
@@ -68,7 +69,7 @@ async fn compare(harness: &GuardHarness, old: &[OldPod], uids: &[String]) {
 
 /// The results of both.
 #[derive(Default)]
-struct Tally {
+struct GuardTally {
     let_in: usize,
     rejected: usize,
     /// Requests that any API server rejects.
@@ -78,14 +79,19 @@ struct Tally {
     odd: Vec<String>,
 }
 
-impl Tally {
-    fn take(&mut self, step: &str, harness: &GuardHarness, reported: Vec<(Response, PodRequest, String)>) {
+impl GuardTally {
+    fn take(
+        &mut self,
+        step: &str,
+        harness: &GuardHarness,
+        reported: Vec<(GuardResponse, PodRequest, String)>,
+    ) {
         for (response, request, text) in reported {
             let found = judged(harness, &request);
             match (&response, found.is_empty()) {
-                (Response::Invalid(_), _) => self.invalid += 1,
-                (Response::LetIn, true) => self.let_in += 1,
-                (Response::Rejected(message), false) if names_one(message, harness, &found) => {
+                (GuardResponse::Invalid(_), _) => self.invalid += 1,
+                (GuardResponse::LetIn, true) => self.let_in += 1,
+                (GuardResponse::Rejected(message), false) if names_one(message, harness, &found) => {
                     self.rejected += 1;
                     *self.reasons.entry(reason(harness, &found[0], step)).or_default() += 1;
                 }

@@ -15,12 +15,12 @@ pub(crate) mod rules;
 
 use crate::pool_attacks::installation::Installation;
 use crate::turn;
-use actions::{Action, Generator};
-use choices::Choices;
+use actions::{Generator, PoolAction};
+use choices::PoolChoices;
 use false_webhook::FalseWebhook;
 use futures::future::join_all;
-use harness::{Outcome, PropertyHarness};
-use history::{History, place_of};
+use harness::{PoolOutcome, PropertyHarness};
+use history::{PoolHistory, place_of};
 use plan::Plan;
 use pool_users::Why;
 use rules::fits;
@@ -69,14 +69,14 @@ async fn play(cluster: &Cluster) {
     let seed = requested("TAINTWARD_POOL_SEED").unwrap_or(SEED);
     let rounds = requested("TAINTWARD_POOL_ROUNDS").map_or(ROUNDS, |rounds| usize::try_from(rounds).unwrap());
     println!("seed {seed}");
-    let plan = Rc::new(Plan::of(&mut Choices::of(seed)));
+    let plan = Rc::new(Plan::of(&mut PoolChoices::of(seed)));
     let harness = PropertyHarness::lay(cluster, &plan).await;
-    let generator = Generator::new(&plan, Choices::of(seed + 1));
+    let generator = Generator::new(&plan, PoolChoices::of(seed + 1));
     let mut run = Run {
         harness,
         generator,
-        history: History::of(&plan),
-        choices: Choices::of(seed + 2),
+        history: PoolHistory::of(&plan),
+        choices: PoolChoices::of(seed + 2),
         seed,
         seen: BTreeSet::new(),
         evicted: BTreeSet::new(),
@@ -93,7 +93,7 @@ async fn play(cluster: &Cluster) {
     let missed = installed.times_missed().await;
     run.all("off", rounds, AT_ONCE).await;
     assert!(installed.times_missed().await > missed, "there is a webhook");
-    let webhook = FalseWebhook::new(Rc::clone(&plan), Choices::of(seed + 3));
+    let webhook = FalseWebhook::new(Rc::clone(&plan), PoolChoices::of(seed + 3));
     Rc::clone(&webhook).listen(installed.port, &authority).await;
     run.all("lying", rounds, AT_ONCE).await;
     assert!(webhook.lies.get() > LEAST, "no API server calls it");
@@ -114,8 +114,8 @@ async fn play(cluster: &Cluster) {
 struct Run<'p> {
     harness: PropertyHarness,
     generator: Generator<'p>,
-    history: History,
-    choices: Choices,
+    history: PoolHistory,
+    choices: PoolChoices,
     seed: u64,
     /// Pods that were seen on nodes of pools.
     seen: BTreeSet<(String, String)>,
@@ -125,7 +125,7 @@ struct Run<'p> {
 
 /// The results of one mode.
 #[derive(Default)]
-struct Tally {
+struct PropertyTally {
     requested: usize,
     taken: usize,
     rejected: usize,
@@ -136,7 +136,7 @@ struct Tally {
 
 impl Run<'_> {
     async fn all(&mut self, mode: &str, rounds: usize, at_once: usize) {
-        let (began, mut tally) = (Instant::now(), Tally::default());
+        let (began, mut tally) = (Instant::now(), PropertyTally::default());
         for _ in 0..rounds {
             self.round(mode, at_once, &mut tally).await;
         }
@@ -154,14 +154,14 @@ impl Run<'_> {
         assert!(tally.rejected >= LEAST && inside >= LEAST, "{mode}: too little happens");
     }
 
-    async fn round(&mut self, mode: &str, at_once: usize, tally: &mut Tally) {
+    async fn round(&mut self, mode: &str, at_once: usize, tally: &mut PropertyTally) {
         self.history.round += 1;
         let actions = self.generator.round(at_once, &self.history);
         let known = self.history.nodes.clone();
         let outcomes = join_all(actions.iter().map(|action| self.harness.act(action))).await;
         for (action, outcome) in actions.iter().zip(&outcomes) {
             let by = match action {
-                Action::Create { by, .. } | Action::Change { by, .. } => Some(*by),
+                PoolAction::Create { by, .. } | PoolAction::Change { by, .. } => Some(*by),
                 _ => None,
             };
             if by.is_some() {
@@ -169,7 +169,7 @@ impl Run<'_> {
             }
             self.note(by, action, outcome);
         }
-        if actions.iter().any(|action| matches!(action, Action::Node { .. })) {
+        if actions.iter().any(|action| matches!(action, PoolAction::Node { .. })) {
             self.harness.settle(&mut self.history, &known).await;
         }
         let wrong = self.schedule(tally).await;
@@ -182,21 +182,21 @@ impl Run<'_> {
         );
     }
 
-    fn note(&mut self, by: Option<usize>, action: &Action, outcome: &Outcome) {
+    fn note(&mut self, by: Option<usize>, action: &PoolAction, outcome: &PoolOutcome) {
         match (action, outcome) {
-            (Action::Create { .. } | Action::Change { .. }, Outcome::Taken(pod)) => {
+            (PoolAction::Create { .. } | PoolAction::Change { .. }, PoolOutcome::Taken(pod)) => {
                 let who = by.map_or("before the pools", |by| &self.generator.plan.users[by].name);
                 let what = match action {
-                    Action::Change { change, .. } => format!("{change:?} by {who:?}"),
+                    PoolAction::Change { change, .. } => format!("{change:?} by {who:?}"),
                     _ => format!("created by {who:?}"),
                 };
                 self.history.taken(self.generator.plan, by, pod, what);
             }
-            (Action::Delete { namespace, name }, Outcome::Taken(_))
-            | (Action::Change { namespace, name, .. }, Outcome::Gone) => {
+            (PoolAction::Delete { namespace, name }, PoolOutcome::Taken(_))
+            | (PoolAction::Change { namespace, name, .. }, PoolOutcome::Gone) => {
                 self.history.pods.remove(&(namespace.clone(), name.clone()));
             }
-            (Action::Node { name, .. }, Outcome::Taken(_)) => self.history.nodes.push(name.clone()),
+            (PoolAction::Node { name, .. }, PoolOutcome::Taken(_)) => self.history.nodes.push(name.clone()),
             _ => {}
         }
     }
@@ -225,7 +225,7 @@ impl Run<'_> {
     }
 
     /// Binds pods to nodes of pools where possible. Returns those that may not be there.
-    async fn schedule(&mut self, tally: &mut Tally) -> Vec<String> {
+    async fn schedule(&mut self, tally: &mut PropertyTally) -> Vec<String> {
         let (pods, nodes) = self.harness.check().await;
         let here: BTreeSet<_> = pods.iter().map(place_of).collect();
         self.history.pods.retain(|place, _| here.contains(place));
@@ -267,14 +267,14 @@ fn is_evicted(pod: &Value) -> bool {
     conditions.into_iter().any(|one| one["reason"] == "EvictionByEvictionAPI")
 }
 
-impl Tally {
-    fn count(&mut self, outcome: &Outcome) {
+impl PropertyTally {
+    fn count(&mut self, outcome: &PoolOutcome) {
         self.requested += 1;
         match outcome {
-            Outcome::Taken(_) => self.taken += 1,
-            Outcome::Rejected => self.rejected += 1,
-            Outcome::Invalid => self.invalid += 1,
-            Outcome::Gone => {}
+            PoolOutcome::Taken(_) => self.taken += 1,
+            PoolOutcome::Rejected => self.rejected += 1,
+            PoolOutcome::Invalid => self.invalid += 1,
+            PoolOutcome::Gone => {}
         }
     }
 }

@@ -5,9 +5,9 @@
 
 use crate::cli::document::{examples, files, here, lasting};
 use crate::cli::running::text;
-use crate::parts::installed::Installed;
+use crate::parts::installed::InstalledParts;
 use crate::parts::place::Place;
-use crate::parts::programs::Programs;
+use crate::parts::programs::PartPrograms;
 use crate::turn;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ fn dedicated_nodes_as_the_page_tells_it() {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let place = runtime.block_on(Place::real(&tools));
-    let mut programs = Programs::start(&place, &tools);
+    let mut programs = PartPrograms::start(&place, &tools);
     let mut harness = PoolStoryHarness::set(&place, &tools);
     let page = std::fs::read_to_string(here("../../docs/dedicated-nodes.md")).unwrap();
     for (name, text) in files(&page) {
@@ -61,7 +61,7 @@ fn dedicated_nodes_as_the_page_tells_it() {
 struct PoolStoryHarness<'p> {
     place: &'p Place,
     kubectl: PathBuf,
-    installed: Installed,
+    installed: InstalledParts,
 }
 
 impl<'p> PoolStoryHarness<'p> {
@@ -71,7 +71,7 @@ impl<'p> PoolStoryHarness<'p> {
         install.args(["install", "--apply", "--image=none"]).env("KUBECONFIG", &place.kubeconfig);
         let done = install.output().unwrap();
         assert!(done.status.success(), "{}", text(&done.stderr));
-        let installed = Installed::at_work(place, &kubectl);
+        let installed = InstalledParts::at_work(place, &kubectl);
         Self { place, kubectl, installed }
     }
 

@@ -5,16 +5,16 @@
 pub(crate) mod cases;
 pub(crate) mod sides;
 
-use crate::turn::{self, Turn};
-use cases::{Case, all};
+use crate::turn::{self, ClusterTurn};
+use cases::{TaintCase, all};
 use serde_json::{Value, json};
-use sides::{Outcome, Side, TaintComparison};
+use sides::{CommandOutcome, TaintClient, TaintComparison};
 use std::process::Stdio;
 use taintward_envtest::fixtures::create_node;
 use taintward_envtest::{Account, Cluster, ClusterConfig};
 
 /// The cluster, or `None` after a message if it is not available.
-fn cluster(test: &str, runtime: &tokio::runtime::Runtime) -> Option<(Cluster, Turn)> {
+fn cluster(test: &str, runtime: &tokio::runtime::Runtime) -> Option<(Cluster, ClusterTurn)> {
     let tools = turn::for_test(test)?;
     Some((runtime.block_on(Cluster::start(&tools, ClusterConfig::default())).unwrap(), tools))
 }
@@ -60,10 +60,10 @@ fn taints_record_their_age_like_those_of_kubectl() {
     let runtime = runtime();
     let Some((cluster, tools)) = cluster("taint", &runtime) else { return };
     let comparison = TaintComparison::set(&runtime, &cluster, &tools);
-    let case = Case::typed("node {1} new:NoExecute");
-    let outcomes: [Outcome; 2] = comparison.both(&case);
+    let case = TaintCase::typed("node {1} new:NoExecute");
+    let outcomes: [CommandOutcome; 2] = comparison.both(&case);
     assert!(outcomes.iter().all(|outcome| outcome.code == 0), "{outcomes:?}");
-    let entries = [Side::Kubectl, Side::Taintward].map(|side| {
+    let entries = [TaintClient::Kubectl, TaintClient::Taintward].map(|side| {
         let node = comparison.get_node(side, 1);
         let entries = node["metadata"]["managedFields"].as_array().unwrap().clone();
         let own = entries.into_iter().find(|entry| entry["manager"] == "kubectl-taint").unwrap();
@@ -80,7 +80,7 @@ fn impersonated_requests_have_that_users_permissions() {
     let comparison = TaintComparison::set(&runtime, &cluster, &tools);
     let groups = "--as jane --as-group shop --as-group system:masters";
     for (acting, allowed) in [("--as jane", false), ("--as jane --as-group shop", false), (groups, true)] {
-        let case = Case::typed(&format!("node {{1}} new:NoExecute {acting}"));
+        let case = TaintCase::typed(&format!("node {{1}} new:NoExecute {acting}"));
         let [theirs, ours] = comparison.both(&case);
         assert_eq!(theirs, ours, "{acting}");
         assert_eq!(
@@ -114,7 +114,7 @@ fn fifty_concurrent_edits_lose_nothing() {
                 for number in (lane..EACH).step_by(5) {
                     let taint = format!("ours-{number}:NoSchedule");
                     let done = comparison
-                        .command(Side::Taintward, &["taint", "node", "race", &taint])
+                        .command(TaintClient::Taintward, &["taint", "node", "race", &taint])
                         .output()
                         .unwrap();
                     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -125,7 +125,8 @@ fn fifty_concurrent_edits_lose_nothing() {
         scope.spawn(move || {
             for number in 0..EACH {
                 let taint = format!("theirs-{number}:NoSchedule");
-                let mut command = comparison.command(Side::Kubectl, &["taint", "node", "race", &taint]);
+                let mut command =
+                    comparison.command(TaintClient::Kubectl, &["taint", "node", "race", &taint]);
                 assert!(command.stdout(Stdio::null()).status().unwrap().success());
             }
         });

@@ -7,12 +7,12 @@ use taintward_envtest::{Binaries, binaries};
 static MACHINE: Mutex<()> = Mutex::new(());
 
 /// The binaries of a control plane, until it is the next test's turn.
-pub(crate) struct Turn {
+pub(crate) struct ClusterTurn {
     tools: Binaries,
     _machine: MutexGuard<'static, ()>,
 }
 
-impl Deref for Turn {
+impl Deref for ClusterTurn {
     type Target = Binaries;
 
     fn deref(&self) -> &Binaries {
@@ -21,7 +21,7 @@ impl Deref for Turn {
 }
 
 /// Waits for the turn of a test, or returns `None` if it cannot run, as [`binaries::for_test`].
-pub(crate) fn for_test(test: &str) -> Option<Turn> {
+pub(crate) fn for_test(test: &str) -> Option<ClusterTurn> {
     let tools = binaries::for_test(test)?;
-    Some(Turn { tools, _machine: MACHINE.lock().unwrap_or_else(PoisonError::into_inner) })
+    Some(ClusterTurn { tools, _machine: MACHINE.lock().unwrap_or_else(PoisonError::into_inner) })
 }

@@ -4,8 +4,8 @@
 //! - See `golden.rs` for files, `src/explain/tests.rs` for exact times.
 
 use crate::cli::reluctant::{There, serve};
-use crate::cli::running::{Folder, Running, text};
-use crate::cli::terminal::Terminal;
+use crate::cli::running::{RunningSandbox, TestFolder, text};
+use crate::cli::terminal::TestTerminal;
 use crate::cli::timeout::{Lines, eventually};
 use serde_json::{Value, json};
 use std::process::{Child, Command, Stdio};
@@ -14,16 +14,17 @@ use std::time::{Duration, Instant};
 const OBJECTS: &str = include_str!("../cli/explained.yaml");
 
 struct ExplainHarness {
-    folder: Folder,
-    _sandbox: Running,
+    folder: TestFolder,
+    _sandbox: RunningSandbox,
 }
 
 impl ExplainHarness {
     fn set(test: &str) -> Self {
-        let folder = Folder::named(test);
+        let folder = TestFolder::named(test);
         let objects = folder.write("objects.yaml", OBJECTS);
         let kubeconfig = folder.file("kubeconfig");
-        let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+        let mut sandbox =
+            RunningSandbox::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
         sandbox.until("KUBECONFIG");
         Self { folder, _sandbox: sandbox }
     }
@@ -57,12 +58,12 @@ fn ended(mut command: Command) -> (i32, String, String) {
 }
 
 /// Events of a running `pending -w -o json`; it ends with the test.
-struct Events {
+struct PendingEvents {
     child: Child,
     lines: Lines,
 }
 
-impl Events {
+impl PendingEvents {
     fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let lines = Lines::of(child.stdout.take().unwrap());
@@ -74,7 +75,7 @@ impl Events {
     }
 }
 
-impl Drop for Events {
+impl Drop for PendingEvents {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -97,7 +98,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
         (stderr == "No pods are counting down.\n").then_some(())
     });
     assert!(began.elapsed() < Duration::from_secs(10));
-    let mut events = Events::of(harness.command("pending -w -A -o json"));
+    let mut events = PendingEvents::of(harness.command("pending -w -A -o json"));
     assert_eq!(harness.run("taint node n1 maintenance:NoExecute --reason disks").0, 0);
     let (_, _, stderr) = harness.run("explain pod/patient");
     assert!(stderr.contains("; a pod of this name exists or existed in shop"), "its events remain: {stderr}");
@@ -202,7 +203,7 @@ fn lines_follow_where_there_is_no_terminal() {
     let (code, out, stderr) = harness.run("pending -w -n shop -l app=(");
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(stderr.starts_with("error: list pods in shop: 400"), "{stderr}");
-    let mut events = Events::of(harness.command("pending -w -n shop -l app=ward -o json"));
+    let mut events = PendingEvents::of(harness.command("pending -w -n shop -l app=ward -o json"));
     assert_eq!(events.next()["pod"], "patient", "the other one has other labels");
     let mut child =
         harness.command("pending -w -n shop").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -229,7 +230,7 @@ fn lines_follow_where_there_is_no_terminal() {
 #[test]
 fn a_terminal_shows_the_list_and_is_restored() {
     let harness = ExplainHarness::set("pending-terminal");
-    let mut terminal = Terminal::whole(harness.command("pending -w -A"));
+    let mut terminal = TestTerminal::whole(harness.command("pending -w -A"));
     terminal.until("No pods are counting down.");
     assert_eq!(harness.run("taint node n1 maintenance:NoExecute").0, 0);
     let shown = terminal.until("lasting");
@@ -240,7 +241,7 @@ fn a_terminal_shows_the_list_and_is_restored() {
     terminal.types("q");
     let (code, shown, _) = terminal.ends();
     assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
-    let mut terminal = Terminal::whole(harness.command("pending -w -A"));
+    let mut terminal = TestTerminal::whole(harness.command("pending -w -A"));
     terminal.until("Press q to quit.");
     terminal.interrupt();
     let (code, shown, _) = terminal.ends();
@@ -251,7 +252,7 @@ fn a_terminal_shows_the_list_and_is_restored() {
 fn the_cluster_above_a_list_is_wrapped_for_a_narrow_terminal() {
     let harness = ExplainHarness::set("pending-narrow");
     for command in ["pending -A", "pending --past -A"] {
-        let (code, shown, _) = Terminal::sized(harness.command(command), 40, 24).ends();
+        let (code, shown, _) = TestTerminal::sized(harness.command(command), 40, 24).ends();
         let above = |line: &&str| !line.starts_with("No") && !line.starts_with("note");
         let first: Vec<&str> = shown.lines().take_while(above).collect();
         let fits = first.iter().all(|line| line.trim_end().len() <= 40);
@@ -276,7 +277,7 @@ const PODS: &str = r#"{"kind": "PodList", "apiVersion": "v1", "metadata": {}, "i
 
 #[test]
 fn all_pods_of_a_workload_are_explained_a_line_each() {
-    let folder = Folder::named("explain-workload");
+    let folder = TestFolder::named("explain-workload");
     let node = r#"{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1", "uid": "n"},
         "spec": {"taints": [{"key": "a", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}]}}"#;
     let kubeconfig = serve(&folder, move |path| match path {
@@ -333,7 +334,7 @@ fn all_pods_of_a_workload_are_explained_a_line_each() {
 /// One request for all nodes replaces one for each.
 #[test]
 fn pods_on_many_nodes_need_no_request_for_each() {
-    let folder = Folder::named("explain-many-nodes");
+    let folder = TestFolder::named("explain-many-nodes");
     let owner = json!([{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u", "controller": true }]);
     let pod = |at: usize| {
         let (name, uid) = (format!("agent-{at}"), format!("p{at}"));
@@ -365,7 +366,7 @@ const NO_PODS: &str = r#"{"kind": "PodList", "metadata": {}, "items": []}"#;
 
 #[test]
 fn what_may_not_be_read_makes_the_answer_partial() {
-    let folder = Folder::named("explain-rbac");
+    let folder = TestFolder::named("explain-rbac");
     let kubeconfig = serve(&folder, |path| match path {
         "/api/v1/namespaces/shop/pods/web" => There::Object(POD),
         "/api/v1/namespaces/shop/pods/gone" => There::Nothing,

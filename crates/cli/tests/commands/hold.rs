@@ -2,23 +2,23 @@
 //!
 //! - See `managed_real` for what the controllers do with pods.
 
-use crate::cli::running::{Folder, Running, text};
+use crate::cli::running::{RunningSandbox, TestFolder, text};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 struct HoldHarness {
-    folder: Folder,
-    _sandbox: Running,
+    folder: TestFolder,
+    _sandbox: RunningSandbox,
 }
 
 impl HoldHarness {
     /// A sandbox with a node and pods on it, and without any Taintward.
     fn set(test: &str) -> Self {
-        let folder = Folder::named(test);
+        let folder = TestFolder::named(test);
         let kubeconfig = folder.file("kubeconfig");
         let flags = ["--plain", "--nodes", "1", "--without", "taintward", "--kubeconfig-out", &kubeconfig];
-        let mut sandbox = Running::start(&flags);
+        let mut sandbox = RunningSandbox::start(&flags);
         sandbox.until("is scheduled to n1");
         Self { folder, _sandbox: sandbox }
     }

@@ -1,7 +1,7 @@
 //! Tests that no hostile text from files or API servers forges lines or controls a terminal, in any command and format.
 
 use crate::cli::reluctant::{There, serve};
-use crate::cli::running::{Folder, text};
+use crate::cli::running::{TestFolder, text};
 use serde_json::Value;
 use std::process::Command;
 use taintward_core::text::is_hazard;
@@ -18,7 +18,7 @@ fn is_plain(typed: &[&str], message: &str) {
 }
 
 /// Returns standard output and standard error.
-fn run(folder: &Folder, typed: &[&str]) -> (String, String) {
+fn run(folder: &TestFolder, typed: &[&str]) -> (String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command
         .env("KUBECONFIG", folder.file("kubeconfig"))
@@ -44,7 +44,7 @@ fn has(object: &Value, meant: &str) -> bool {
 
 #[test]
 fn the_text_of_a_file_is_only_shown() {
-    let folder = Folder::named("hostile-file");
+    let folder = TestFolder::named("hostile-file");
     let tolerations = format!(
         r#"[{{"key": "a{EVIL}", "operator": "Exists", "value": "{EVIL}", "effect": "{EVIL}"}}, {{"operator": "Exists"}}]"#
     );
@@ -87,7 +87,7 @@ fn the_text_of_a_file_is_only_shown() {
 
 #[test]
 fn what_a_server_says_is_only_shown() {
-    let folder = Folder::named("hostile-server");
+    let folder = TestFolder::named("hostile-server");
     let node = format!(
         r#"{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "{EVIL}", "uid": "u", "resourceVersion": "1", "labels": {{"{EVIL}": "{EVIL}"}}}},
         "spec": {{"taints": [{{"key": "{EVIL}", "value": "{EVIL}", "effect": "NoExecute"}}]}}}}"#
@@ -138,7 +138,7 @@ const PASSWORD: &str = "hunter2";
 
 #[test]
 fn no_command_prints_a_password_of_a_url() {
-    let folder = Folder::named("password-in-url");
+    let folder = TestFolder::named("password-in-url");
     serve(&folder, |path| match path {
         "/api/v1/nodes" => {
             There::Object(r#"{"kind": "NodeList", "metadata": {"resourceVersion": "1"}, "items": []}"#)

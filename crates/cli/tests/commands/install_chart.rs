@@ -1,6 +1,6 @@
 //! Tests that the printed manifests, the chart rendered by Helm, and the files in deploy/ are equal.
 
-use crate::cli::running::Folder;
+use crate::cli::running::TestFolder;
 use crate::install::objects::{ByName, by_name, deploy, documents, items, printed, read};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,7 @@ default:
 const LISTS_THERE: &str = "=/etc/taintward/lists/config.yaml";
 
 /// The flags of a choice, with files where they are named.
-fn flags(choice: &[&str], folder: &Folder) -> Vec<String> {
+fn flags(choice: &[&str], folder: &TestFolder) -> Vec<String> {
     let (ca, lists) = (folder.write("ca.pem", CA), folder.write("lists.yaml", LISTS));
     let named = |flag: &&str| flag.replace("=CA", &format!("={ca}")).replace("=LISTS", &format!("={lists}"));
     choice.iter().map(named).collect()
@@ -151,7 +151,7 @@ fn chosen(flags: &[String]) -> ByName {
 
 #[test]
 fn both_forms_say_the_same() {
-    let folder = Folder::named("install-forms");
+    let folder = TestFolder::named("install-forms");
     for (choice, _) in CHOICES {
         let mut flags = flags(choice, &folder);
         let yaml = chosen(&flags);
@@ -168,7 +168,7 @@ fn for_helm(mut all: ByName) -> ByName {
     all
 }
 
-fn rendered(helm: &Path, chart: &Path, home: &Folder, namespace: &str, sets: &[&str]) -> Output {
+fn rendered(helm: &Path, chart: &Path, home: &TestFolder, namespace: &str, sets: &[&str]) -> Output {
     let mut command = Command::new(helm);
     command.env_clear().env("HOME", home.path()).args(["template", "taintward"]).arg(chart);
     command.args(["--namespace", namespace, "--include-crds", "--kube-version", "1.33.0"]);
@@ -179,7 +179,7 @@ fn rendered(helm: &Path, chart: &Path, home: &Folder, namespace: &str, sets: &[&
 #[test]
 fn the_chart_renders_to_what_is_printed() {
     let Some(helm) = binaries::HELM.for_test("the_chart_renders_to_what_is_printed") else { return };
-    let folder = Folder::named("install-helm");
+    let folder = TestFolder::named("install-helm");
     let chart = deploy("chart");
     for (choice, sets) in CHOICES.into_iter().chain([NAMED]) {
         let flags = flags(choice, &folder);
@@ -202,7 +202,7 @@ fn the_chart_renders_to_what_is_printed() {
 #[test]
 fn the_chart_refuses_what_the_flags_refuse() {
     let Some(helm) = binaries::HELM.for_test("the_chart_refuses_what_the_flags_refuse") else { return };
-    let folder = Folder::named("install-helm-refuses");
+    let folder = TestFolder::named("install-helm-refuses");
     let rows = [
         "controller.controllers=*\\,node-health",
         "controller.mode=enforced",
@@ -245,7 +245,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, String)> {
 #[test]
 fn deploy_holds_what_the_program_makes() {
     let anew = "write it again: cargo xtask chart";
-    let folder = Folder::named("install-chart");
+    let folder = TestFolder::named("install-chart");
     let chart = folder.path().join("chart");
     std::fs::create_dir_all(chart.join("templates")).unwrap();
     std::fs::write(chart.join("templates/old.yaml"), "of an older chart").unwrap();
@@ -374,7 +374,7 @@ fn configurations_come_last_and_go_first() {
 /// What the pods are started with is understood: without a cluster they end for want of one, not of sense.
 #[test]
 fn flags_of_the_pods_are_those_of_the_program() {
-    let folder = Folder::named("install-flags");
+    let folder = TestFolder::named("install-flags");
     for (choice, _) in CHOICES {
         let all = chosen(&flags(choice, &folder));
         for object in all.values().filter(|object| object["kind"] == "Deployment") {

@@ -1,6 +1,6 @@
 //! Tests the commands of deploy/k9s/plugins.yaml in a sandbox, as k9s runs them.
 
-use crate::cli::running::{Running, text};
+use crate::cli::running::{RunningSandbox, text};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -27,7 +27,7 @@ struct Plugin {
 fn each_plugin_runs_with_what_k9s_puts_in() {
     let file = std::fs::read_to_string("../../deploy/k9s/plugins.yaml").unwrap();
     let PluginFile { plugins } = serde_saphyr::from_str(&file).unwrap();
-    let mut running = Running::start(&["--plain"]);
+    let mut running = RunningSandbox::start(&["--plain"]);
     let kubeconfig = running.kubeconfig();
     let pod = running.until(" is scheduled to n1");
     let pod = pod.split("pod shop/").nth(1).unwrap().split(' ').next().unwrap();

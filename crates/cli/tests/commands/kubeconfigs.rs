@@ -1,16 +1,16 @@
 //! Tests kubeconfigs: servers whose certificate is not verified, addresses in every form, and texts of any kind.
 
-use crate::cli::running::{Folder, Running, text};
+use crate::cli::running::{RunningSandbox, TestFolder, text};
 use crate::cli::timeout::Lines;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use testkit::wait::within_blocking;
 
 /// A sandbox, and its kubeconfig.
-fn sandbox(folder: &Folder) -> (Running, String) {
+fn sandbox(folder: &TestFolder) -> (RunningSandbox, String) {
     let kubeconfig = folder.file("kubeconfig");
     let mut sandbox =
-        Running::start(&["--plain", "--nodes", "1", "--empty", "--kubeconfig-out", &kubeconfig]);
+        RunningSandbox::start(&["--plain", "--nodes", "1", "--empty", "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     (sandbox, kubeconfig)
 }
@@ -24,7 +24,7 @@ fn program(typed: &[&str], kubeconfig: &str) -> Command {
 /// As with kubectl, commands do not repeat it each time.
 #[test]
 fn doctor_and_the_controllers_name_an_unverified_cluster() {
-    let folder = Folder::named("unverified");
+    let folder = TestFolder::named("unverified");
     let (_sandbox, kubeconfig) = sandbox(&folder);
     let written = std::fs::read_to_string(&kubeconfig).unwrap();
     let trust = written.lines().find(|line| line.contains("certificate-authority-data")).unwrap();
@@ -45,7 +45,7 @@ fn doctor_and_the_controllers_name_an_unverified_cluster() {
     }
     assert_eq!(message(&["doctor"], &careless).matches(&warning).count(), 1);
     assert!(!message(&["doctor"], &kubeconfig).contains("insecure"), "there is nothing to warn of");
-    let mut run = Running::of(program(&["run", "--mode=observe", "--metrics-port=0"], &careless));
+    let mut run = RunningSandbox::of(program(&["run", "--mode=observe", "--metrics-port=0"], &careless));
     let mut message = Lines::of(run.child.stderr.take().unwrap());
     let warned = std::iter::from_fn(|| message.next()).find(|line| line.contains("insecure-skip-tls-verify"));
     assert!(warned.is_some_and(|line| line.starts_with('W') && line.contains("taintward-sandbox")));
@@ -71,7 +71,7 @@ const COMMANDS: [&[&str]; 14] = [
 
 #[test]
 fn an_address_without_a_scheme_works_as_with_kubectl() {
-    let folder = Folder::named("addresses");
+    let folder = TestFolder::named("addresses");
     let (_sandbox, kubeconfig) = sandbox(&folder);
     let written = std::fs::read_to_string(&kubeconfig).unwrap();
     assert!(written.contains("server: https://"), "{written}");
@@ -84,7 +84,7 @@ fn an_address_without_a_scheme_works_as_with_kubectl() {
 
 #[test]
 fn an_address_that_is_none_is_one_sentence_in_every_command() {
-    let folder = Folder::named("no-address");
+    let folder = TestFolder::named("no-address");
     for server in
         ["127.0.0.1:port", "ftp://127.0.0.1:1", "https://", "127.0.0.1:1/path", "::1", "https://me:secret@:1"]
     {
@@ -115,9 +115,9 @@ fn an_address_that_is_none_is_one_sentence_in_every_command() {
 }
 
 /// Numbers that look random, always the same.
-struct Numbers(u64);
+struct KubeconfigNumbers(u64);
 
-impl Numbers {
+impl KubeconfigNumbers {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % limit
@@ -125,7 +125,7 @@ impl Numbers {
 }
 
 /// A kubeconfig of a server that does not exist, with some fields changed, lost or repeated.
-fn odd_kubeconfig(numbers: &mut Numbers) -> String {
+fn odd_kubeconfig(numbers: &mut KubeconfigNumbers) -> String {
     const GOOD: &str = "apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster:\n    server: https://127.0.0.1:1\n    \
         certificate-authority-data: bm90IGEgY2VydGlmaWNhdGU=\n    insecure-skip-tls-verify: false\n    proxy-url: http://127.0.0.1:2\n    \
         tls-server-name: a.example\n    certificate-authority: ca.pem\nusers:\n- name: u\n  user:\n    token: t\n    \
@@ -180,8 +180,8 @@ fn odd_kubeconfig(numbers: &mut Numbers) -> String {
 
 #[test]
 fn no_kubeconfig_makes_a_command_panic() {
-    let folder = Folder::named("odd");
-    let mut numbers = Numbers(35);
+    let folder = TestFolder::named("odd");
+    let mut numbers = KubeconfigNumbers(35);
     for case in 0..150 {
         let written = odd_kubeconfig(&mut numbers);
         let kubeconfig = folder.write("config", &written);

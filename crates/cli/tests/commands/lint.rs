@@ -3,7 +3,7 @@
 //! - See `golden.rs` for files.
 
 use crate::cli::reluctant::{There, kubeconfig, serve};
-use crate::cli::running::{Folder, Running, text};
+use crate::cli::running::{RunningSandbox, TestFolder, text};
 use serde_json::Value;
 use std::process::Command;
 
@@ -87,10 +87,11 @@ fn reported(report: &str) -> Vec<String> {
 
 #[test]
 fn a_cluster_is_read_as_files_are() {
-    let folder = Folder::named("lint");
+    let folder = TestFolder::named("lint");
     let objects = folder.write("objects.yaml", OBJECTS);
     let kubeconfig = folder.file("kubeconfig");
-    let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+    let mut sandbox =
+        RunningSandbox::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     let unneeded = "TL301 Deployment shop/web spec.template.spec.tolerations[0]";
     let of_a_pod = "TL301 Pod shop/odd spec.tolerations[0]";
@@ -123,10 +124,10 @@ fn a_cluster_is_read_as_files_are() {
 
 #[test]
 fn a_cluster_is_read_to_its_last_page() {
-    let folder = Folder::named("lint-pages");
+    let folder = TestFolder::named("lint-pages");
     let kubeconfig = folder.file("kubeconfig");
     let mut sandbox =
-        Running::start(&["--plain", "--empty", "--nodes", "600", "--kubeconfig-out", &kubeconfig]);
+        RunningSandbox::start(&["--plain", "--empty", "--nodes", "600", "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     let (code, _, message) = lint(&kubeconfig, &["-A"]);
     assert!(code == 0 && message.contains("0 workloads and 600 nodes"), "{message}");
@@ -134,10 +135,11 @@ fn a_cluster_is_read_to_its_last_page() {
 
 #[test]
 fn files_are_compared_with_a_cluster() {
-    let folder = Folder::named("lint-both");
+    let folder = TestFolder::named("lint-both");
     let objects = folder.write("objects.yaml", OBJECTS);
     let kubeconfig = folder.file("kubeconfig");
-    let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+    let mut sandbox =
+        RunningSandbox::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {pool: db}\n  tolerations:\n  - {key: dedicated, \
                value: web, effect: NoSchedule}\n";
@@ -157,7 +159,7 @@ fn files_are_compared_with_a_cluster() {
 
 #[test]
 fn what_may_not_be_read_makes_the_report_partial() {
-    let folder = Folder::named("lint-rbac");
+    let folder = TestFolder::named("lint-rbac");
     let kubeconfig = serve(&folder, |path| match path.rsplit('/').next() {
         Some("nodes" | "daemonsets") => There::Hidden,
         _ => There::Object(r#"{"kind": "List", "metadata": {}, "items": []}"#),
@@ -182,7 +184,7 @@ fn what_may_not_be_read_makes_the_report_partial() {
 
 #[test]
 fn an_unreachable_cluster_is_reported() {
-    let folder = Folder::named("lint-unreachable");
+    let folder = TestFolder::named("lint-unreachable");
     let file = folder.write("kubeconfig", &kubeconfig("http://127.0.0.1:1"));
     let (code, out, message) = lint(&file, &[]);
     assert_eq!((code, out.as_str()), (1, ""));
@@ -191,7 +193,7 @@ fn an_unreachable_cluster_is_reported() {
 
 #[test]
 fn of_many_broken_files_the_first_are_named_and_the_others_counted() {
-    let folder = Folder::named("broken");
+    let folder = TestFolder::named("broken");
     for at in 0..60 {
         folder.write(&format!("{at:02}.yaml"), "spec: [\n");
     }

@@ -3,7 +3,7 @@
 //! - The recorded screens are in `new_user/`; digits of times, ports and the like are 0 in them. `SCREENS=overwrite`
 //!   records them again.
 
-use crate::cli::running::Folder;
+use crate::cli::running::TestFolder;
 use crate::cli::timeout::eventually;
 use std::path::Path;
 use taintward_envtest::binaries;
@@ -43,12 +43,12 @@ fn masked(line: &str) -> String {
 }
 
 /// Two terminals, as the quick start says.
-struct User {
+struct TerminalUser {
     tmux: Tmux,
-    folder: Folder,
+    folder: TestFolder,
 }
 
-impl User {
+impl TerminalUser {
     /// Waits for this on the screen.
     fn until(&self, what: &str) -> String {
         eventually(what, || Some(self.tmux.screen().unwrap()).filter(|screen| screen.contains(what)))
@@ -100,7 +100,7 @@ fn recorded(name: &str, screen: &str) {
 #[test]
 fn the_quick_start_fits_a_small_terminal() {
     let Some(binaries) = binaries::for_test(TEST) else { return };
-    let folder = Folder::named("new-user");
+    let folder = TestFolder::named("new-user");
     folder.write("web.yaml", WEB);
     let programs = [env!("CARGO_BIN_EXE_taintward").into(), binaries.path("kubectl").unwrap()];
     let mut path =
@@ -108,7 +108,7 @@ fn the_quick_start_fits_a_small_terminal() {
     path.extend(["/usr/bin", "/bin"]);
     let home = folder.path().to_str().unwrap();
     let Some(tmux) = Tmux::for_test(TEST, (80, 24), home, &path.join(":")) else { return };
-    let user = User { tmux, folder };
+    let user = TerminalUser { tmux, folder };
 
     user.until("$");
     user.tmux.enters("taintward sandbox").unwrap();

@@ -3,7 +3,7 @@
 //! - See `golden.rs` for files, `crates/sandbox/tests/controllers/countdowns/foreseen.rs` for random clusters.
 
 use crate::cli::reluctant::{There, serve, serve_at};
-use crate::cli::running::{Folder, Running, text};
+use crate::cli::running::{RunningSandbox, TestFolder, text};
 use crate::cli::timeout::eventually;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -67,10 +67,11 @@ spec: {nodeName: n2, containers: [{name: a, image: a}]}
 
 #[test]
 fn a_plan_and_then_doing_it() {
-    let folder = Folder::named("plan");
+    let folder = TestFolder::named("plan");
     let objects = folder.write("objects.yaml", OBJECTS);
     let kubeconfig = folder.file("kubeconfig");
-    let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+    let mut sandbox =
+        RunningSandbox::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     assert_eq!(plan(&kubeconfig, &[]).0, 0, "no pod leaves anyway");
     let (code, reported) = plan(&kubeconfig, &["--taint", "n1", "x=y:NoExecute"]);
@@ -137,10 +138,11 @@ spec: {nodeName: n1, restartPolicy: Never, containers: [{name: a, image: a}]}
 /// NB-3
 #[test]
 fn the_jobs_of_a_cluster_are_read() {
-    let folder = Folder::named("plan-jobs");
+    let folder = TestFolder::named("plan-jobs");
     let objects = folder.write("objects.yaml", JOB);
     let kubeconfig = folder.file("kubeconfig");
-    let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+    let mut sandbox =
+        RunningSandbox::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     let fail_on = ["--fail-on", "not-recreated"];
     let (code, reported) = plan(&kubeconfig, &[&["--taint", "n1", "x:NoExecute"][..], &fail_on].concat());
@@ -153,10 +155,10 @@ fn the_jobs_of_a_cluster_are_read() {
 
 #[test]
 fn a_large_cluster_answers_in_pages() {
-    let folder = Folder::named("plan-pages");
+    let folder = TestFolder::named("plan-pages");
     let kubeconfig = folder.file("kubeconfig");
     let mut sandbox =
-        Running::start(&["--plain", "--empty", "--nodes", "5000", "--kubeconfig-out", &kubeconfig]);
+        RunningSandbox::start(&["--plain", "--empty", "--nodes", "5000", "--kubeconfig-out", &kubeconfig]);
     sandbox.until("KUBECONFIG");
     let (code, reported) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute", "--request-timeout", "10m"]);
     assert_eq!((code, reported["nodes"].as_array().unwrap().len()), (0, 5_000));
@@ -164,7 +166,7 @@ fn a_large_cluster_answers_in_pages() {
 
 #[test]
 fn what_may_not_be_read_makes_the_plan_partial() {
-    let folder = Folder::named("plan-rbac");
+    let folder = TestFolder::named("plan-rbac");
     let kubeconfig = serve(&folder, |path| match path.rsplit('/').next() {
         Some("nodes") => {
             There::Object(r#"{"kind": "NodeList", "items": [{"metadata": {"name": "n1", "uid": "u"}}]}"#)
@@ -195,7 +197,7 @@ const PODS: &str = r#"{"kind": "PodList", "items": [
 /// while the lists were read.
 #[test]
 fn pods_of_nodes_that_are_gone_are_named_and_the_others_are_planned() {
-    let folder = Folder::named("plan-scaled-down");
+    let folder = TestFolder::named("plan-scaled-down");
     let kubeconfig = serve(&folder, |path| match path {
         "/api/v1/nodes" => There::Object(NODES),
         "/api/v1/nodes/new" => There::Object(r#"{"metadata": {"name": "new", "uid": "n"}, "spec": {}}"#),
@@ -220,7 +222,7 @@ fn pods_of_nodes_that_are_gone_are_named_and_the_others_are_planned() {
 /// A user with access to one namespace is informed of that, and that placements may be wrong.
 #[test]
 fn a_plan_for_one_namespace_asks_for_all_pods_and_makes_do_with_less() {
-    let folder = Folder::named("plan-namespace");
+    let folder = TestFolder::named("plan-namespace");
     let kubeconfig = serve(&folder, |path| match path {
         "/api/v1/nodes" => There::Object(NODES),
         "/api/v1/namespaces/shop/pods" => There::Object(PODS),
@@ -243,13 +245,13 @@ fn the_servers_clock_counts_and_an_invalid_date_does_not() {
         }
         _ => There::Nothing,
     };
-    let folder = Folder::named("plan-clock");
+    let folder = TestFolder::named("plan-clock");
     let kubeconfig = serve_at(&folder, "date: Sun, 01 Jan 2040 10:00:00 GMT\r\n", there);
     let (_, reported) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute"]);
     assert!(reported["asOf"].as_str().unwrap().starts_with("2040-01-01T10:00:"), "{reported}");
     let note = reported["notes"][0].as_str().unwrap();
     assert!(note.contains("behind the API server's; the output uses"), "{note}");
-    let late = Folder::named("plan-late");
+    let late = TestFolder::named("plan-late");
     let behind = serve_at(&late, "date: Sun, 01 Mar 2026 10:00:00 GMT\r\n", there);
     let (_, reported) = plan(&behind, &[]);
     assert!(reported["asOf"].as_str().unwrap().starts_with("2026-03-01T10:00:"), "{reported}");
@@ -259,7 +261,7 @@ fn the_servers_clock_counts_and_an_invalid_date_does_not() {
         (&"2030-01-01T00:00:00Z".into(), &Value::Array(Vec::new()))
     );
     for odd in ["", "date: soon\r\n", "date: 99999999999999\r\n"] {
-        let folder = Folder::named("plan-no-clock");
+        let folder = TestFolder::named("plan-no-clock");
         let (_, reported) = plan(&serve_at(&folder, odd, there), &[]);
         assert_eq!(reported["notes"], Value::Array(Vec::new()), "{odd}");
     }

@@ -167,7 +167,7 @@ fn a_port_in_use_ends_with_1_and_one_line_that_names_the_flag() {
 }
 
 /// The program, running against an unreachable API server; ended with the test.
-struct Running {
+struct RunningController {
     child: Child,
     port: u16,
     kubeconfig: PathBuf,
@@ -182,7 +182,7 @@ contexts: [{name: x, context: {cluster: x, user: x}}]
 current-context: x
 ";
 
-impl Running {
+impl RunningController {
     fn start(arguments: &[&str]) -> Self {
         let port = free_port();
         let kubeconfig =
@@ -221,7 +221,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningController {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -232,7 +232,7 @@ impl Drop for Running {
 #[test]
 fn a_signal_ends_it_in_good_order() {
     for signal in [Signal::TERM, Signal::INT] {
-        let running = Running::start(&["--mode=observe"]);
+        let running = RunningController::start(&["--mode=observe"]);
         assert!(running.get("/metrics").contains("taintward_build_info{version=\""));
         let began = Instant::now();
         running.signal(signal);
@@ -280,7 +280,7 @@ fn what_is_stuck_in_another_thread_holds_up_no_end() {
 
 #[test]
 fn an_old_switch_is_answered_in_the_log() {
-    let running = Running::start(&["--enable-taint-manager=false", "--log-format=json"]);
+    let running = RunningController::start(&["--enable-taint-manager=false", "--log-format=json"]);
     assert!(running.get("/metrics").contains("mode=\"observe\""));
     running.signal(Signal::TERM);
     let (code, log) = running.end();

@@ -1,7 +1,7 @@
 //! Tests how `taintward run` starts: the question on a terminal, and the warning of another Taintward.
 
-use crate::cli::running::{Folder, Running, text};
-use crate::cli::terminal::Terminal;
+use crate::cli::running::{RunningSandbox, TestFolder, text};
+use crate::cli::terminal::TestTerminal;
 use std::process::{Command, Stdio};
 
 const QUESTION: &str = "Continue? [y/N] ";
@@ -9,16 +9,16 @@ const OTHER_LEASE: &str = "another taintward holds another lease, so both act";
 
 /// A sandbox, whose Taintward holds the lease kube-system/taintward.
 struct RunHarness {
-    folder: Folder,
-    _sandbox: Running,
+    folder: TestFolder,
+    _sandbox: RunningSandbox,
 }
 
 impl RunHarness {
     fn set(test: &str) -> Self {
-        let folder = Folder::named(test);
+        let folder = TestFolder::named(test);
         let kubeconfig = folder.file("kubeconfig");
         let mut sandbox =
-            Running::start(&["--plain", "--empty", "--nodes", "1", "--kubeconfig-out", &kubeconfig]);
+            RunningSandbox::start(&["--plain", "--empty", "--nodes", "1", "--kubeconfig-out", &kubeconfig]);
         sandbox.until("KUBECONFIG");
         Self { folder, _sandbox: sandbox }
     }
@@ -34,7 +34,7 @@ impl RunHarness {
 #[test]
 fn on_a_terminal_it_asks_once_before_it_enforces() {
     let harness = RunHarness::set("run-question");
-    let mut terminal = Terminal::whole(harness.run(&[]));
+    let mut terminal = TestTerminal::whole(harness.run(&[]));
     let shown = terminal.until(QUESTION);
     let requested = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
@@ -47,7 +47,7 @@ fn on_a_terminal_it_asks_once_before_it_enforces() {
     assert!(code == 1 && shown.contains("error: aborted: nothing was started"), "{code} {shown}");
     assert!(!shown.contains("taintward starts"), "{shown}");
 
-    let mut terminal = Terminal::whole(harness.run(&[]));
+    let mut terminal = TestTerminal::whole(harness.run(&[]));
     terminal.until(QUESTION);
     terminal.types("y\n");
     terminal.until("the lease was read");
@@ -66,7 +66,7 @@ fn it_does_not_ask_if_the_mode_is_given_or_in_a_cluster_or_without_a_terminal() 
     for command in
         [harness.run(&["--mode=enforce"]), harness.run(&["--mode=observe"]), in_variable, in_cluster]
     {
-        let mut terminal = Terminal::whole(command);
+        let mut terminal = TestTerminal::whole(command);
         let shown = terminal.until("the API server answers");
         assert!(!shown.contains(QUESTION), "{shown}");
         terminal.interrupt();

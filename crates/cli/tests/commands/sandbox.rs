@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::cli::running::{File, Running, output, request, taintward, text, until_pods_run};
+use crate::cli::running::{RunningSandbox, TestFile, output, request, taintward, text, until_pods_run};
 use crate::cli::timeout::eventually;
 
 #[test]
@@ -44,7 +44,7 @@ fn the_tour_passes_without_a_terminal() {
 
 #[test]
 fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_immediately() {
-    let mut sandbox = Running::start(&["--plain"]);
+    let mut sandbox = RunningSandbox::start(&["--plain"]);
     let address = sandbox.address();
     let kubeconfig = sandbox.kubeconfig();
     let line = sandbox.until("is scheduled to n");
@@ -63,14 +63,14 @@ fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_immediately() {
 
 #[test]
 fn what_is_saved_can_be_loaded() {
-    let (file, kubeconfig) = (File::named("state.json"), File::named("kubeconfig"));
+    let (file, kubeconfig) = (TestFile::named("state.json"), TestFile::named("kubeconfig"));
     // Files that other users could read before are closed to them.
     for open in [&file, &kubeconfig] {
         std::fs::write(&open.0, "x").unwrap();
         std::fs::set_permissions(&open.0, Permissions::from_mode(0o644)).unwrap();
     }
     let flags = ["--plain", "--nodes", "2", "--save", file.path(), "--kubeconfig-out", kubeconfig.path()];
-    let mut sandbox = Running::start(&flags);
+    let mut sandbox = RunningSandbox::start(&flags);
     sandbox.until("is scheduled to n");
     sandbox.signal(rustix::process::Signal::TERM);
     assert_eq!(sandbox.ends_within(Duration::from_secs(2)), 0);
@@ -78,7 +78,7 @@ fn what_is_saved_can_be_loaded() {
         let mode = std::fs::metadata(&private.0).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{whose} stays, for its owner only");
     }
-    let mut again = Running::start(&["--plain", "--load", file.path()]);
+    let mut again = RunningSandbox::start(&["--plain", "--load", file.path()]);
     let nodes = request(&again.kubeconfig(), "GET", "/api/v1/nodes", "");
     assert!(nodes.contains("\"n2\"") && !nodes.contains("\"n3\""), "{nodes}");
 }
@@ -87,7 +87,7 @@ fn what_is_saved_can_be_loaded() {
 fn invalid_flags_are_explained_in_a_sentence() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let broken = File::named("broken.yaml");
+    let broken = TestFile::named("broken.yaml");
     std::fs::write(&broken.0, "a: [").unwrap();
     for (flags, code, words) in [
         (vec!["--listen", &address], 1, "cannot listen on"),
@@ -129,7 +129,7 @@ fn zero_nodes_mean_an_empty_cluster() {
         ),
         (&["--plain", "--nodes", "1"], "Taintward sandbox: 1 node in 1 zone, at https://", true),
     ] {
-        let mut sandbox = Running::start(flags);
+        let mut sandbox = RunningSandbox::start(flags);
         let message = sandbox.until("");
         assert!(message.starts_with(first), "{message}");
         let listed = request(&sandbox.kubeconfig(), "GET", "/apis/apps/v1/deployments", "");
@@ -150,7 +150,7 @@ fn lines_that_cannot_be_written_end_it_with_a_failure() {
 
 #[test]
 fn an_installation_is_kept_and_found_as_it_was_left() {
-    let mut sandbox = Running::start(&["--plain", "--nodes", "1", "--empty"]);
+    let mut sandbox = RunningSandbox::start(&["--plain", "--nodes", "1", "--empty"]);
     let kubeconfig = sandbox.kubeconfig();
     let install = |how: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_taintward"));
@@ -176,7 +176,7 @@ fn an_installation_is_kept_and_found_as_it_was_left() {
 
 #[test]
 fn it_listens_on_loopback_by_default_and_warns_otherwise() {
-    let mut sandbox = Running::start(&["--plain"]);
+    let mut sandbox = RunningSandbox::start(&["--plain"]);
     let address = sandbox.address();
     let port = address.strip_prefix("127.0.0.1:").unwrap();
     assert!(!sandbox.until("KUBECONFIG").contains("WARNING"));
@@ -185,7 +185,7 @@ fn it_listens_on_loopback_by_default_and_warns_otherwise() {
         TcpStream::connect(format!("127.0.0.2:{port}")).is_err(),
         "it listens on an address that no flag names"
     );
-    let mut open = Running::start(&["--plain", "--listen", "0.0.0.0:0"]);
+    let mut open = RunningSandbox::start(&["--plain", "--listen", "0.0.0.0:0"]);
     let first = open.until("");
     assert!(first.starts_with("Taintward sandbox: 6 nodes in 3 zones, at https://"), "{first}");
     let warning = open.until("");

@@ -1,6 +1,6 @@
 //! Tests `--nodes FILE`, `--load` with hostile files, and `--save` to impossible places.
 
-use crate::cli::running::{Folder, Running, output, request, text};
+use crate::cli::running::{RunningSandbox, TestFolder, output, request, text};
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
 use std::process::Command;
@@ -27,9 +27,9 @@ const NODES: &str = "apiVersion: v1\nkind: Node\nmetadata:\n  name: east-1\n  la
 
 #[test]
 fn nodes_come_from_a_file() {
-    let folder = Folder::named("nodes");
+    let folder = TestFolder::named("nodes");
     let file = folder.write("nodes.yaml", NODES);
-    let mut sandbox = Running::start(&["--plain", "--nodes", &file]);
+    let mut sandbox = RunningSandbox::start(&["--plain", "--nodes", &file]);
     let first = sandbox.until("Taintward sandbox:");
     assert!(first.contains("2 nodes in 2 zones"), "{first}");
     let kubeconfig = sandbox.kubeconfig();
@@ -48,7 +48,7 @@ fn nodes_come_from_a_file() {
 
 #[test]
 fn a_file_of_nodes_that_is_wrong_is_named_with_the_place() {
-    let folder = Folder::named("wrong-nodes");
+    let folder = TestFolder::named("wrong-nodes");
     let pod = folder.write("pod.yaml", &format!("{NODES}---\napiVersion: v1\nkind: Pod\n"));
     let typo =
         folder.write("typo.yaml", "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nspec: {tains: []}\n");
@@ -71,7 +71,7 @@ fn a_file_of_nodes_that_is_wrong_is_named_with_the_place() {
 
 #[test]
 fn unsuitable_files_are_rejected_immediately() {
-    let folder = Folder::named("load");
+    let folder = TestFolder::named("load");
     // Sparse: longer than the limit, without using disk space.
     fs::File::create(folder.file("huge")).unwrap().set_len(600 << 20).unwrap();
     let bomb = format!(
@@ -100,7 +100,7 @@ fn unsuitable_files_are_rejected_immediately() {
 }
 
 /// Stops a sandbox. Returns its last output.
-fn ended(mut sandbox: Running) -> (i32, String) {
+fn ended(mut sandbox: RunningSandbox) -> (i32, String) {
     sandbox.until("KUBECONFIG");
     sandbox.signal(rustix::process::Signal::TERM);
     (sandbox.ends_within(STARTUP_TIMEOUT), sandbox.complaint())
@@ -108,7 +108,7 @@ fn ended(mut sandbox: Running) -> (i32, String) {
 
 #[test]
 fn a_failure_to_save_is_reported_before_anything_could_be_lost() {
-    let folder = Folder::named("unsaved");
+    let folder = TestFolder::named("unsaved");
     rejected(&["--plain", "--save", "/nowhere/state"], 1, &["cannot save to /nowhere/state", "--save"]);
     rejected(&["--plain", "--save", folder.path().to_str().unwrap()], 1, &["is a directory"]);
     let long = folder.file(&"x".repeat(300));
@@ -118,18 +118,18 @@ fn a_failure_to_save_is_reported_before_anything_could_be_lost() {
 
 #[test]
 fn a_full_disk_leaves_what_was_saved_before() {
-    let folder = Folder::named("full");
+    let folder = TestFolder::named("full");
     let file = folder.write("state", "what was saved before");
     // No file may grow beyond a few blocks, which must be an error instead of a crash.
     let mut limited = Command::new("sh");
     limited.args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_taintward")]);
     limited.args(["sandbox", "--plain", "--save", &file]);
-    let (code, message) = ended(Running::of(limited));
+    let (code, message) = ended(RunningSandbox::of(limited));
     assert_eq!(code, 1, "{message}");
     assert!(message.contains(&format!("cannot save to {file}")), "{message}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "what was saved before");
     assert_eq!(folder.names(), ["state"], "no partial file is left behind");
-    let (code, message) = ended(Running::start(&["--plain", "--save", "/dev/full"]));
+    let (code, message) = ended(RunningSandbox::start(&["--plain", "--save", "/dev/full"]));
     assert_eq!(code, 1, "{message}");
     assert!(message.contains("No space left"), "{message}");
     assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device(), "it was replaced");
@@ -137,10 +137,10 @@ fn a_full_disk_leaves_what_was_saved_before() {
 
 #[test]
 fn what_is_saved_replaces_the_file_that_a_link_leads_to() {
-    let folder = Folder::named("link");
+    let folder = TestFolder::named("link");
     let file = folder.write("state", "before");
     std::os::unix::fs::symlink(&file, folder.file("link")).unwrap();
-    let (code, message) = ended(Running::start(&["--plain", "--save", &folder.file("link")]));
+    let (code, message) = ended(RunningSandbox::start(&["--plain", "--save", &folder.file("link")]));
     assert_eq!(code, 0, "{message}");
     assert!(fs::symlink_metadata(folder.file("link")).unwrap().is_symlink());
     let state = fs::read_to_string(&file).unwrap();

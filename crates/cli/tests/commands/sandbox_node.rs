@@ -1,12 +1,12 @@
 //! Tests `taintward sandbox node`: faults of nodes, finding the sandbox, and refusing other clusters.
 
-use crate::cli::running::{Folder, Running, request, taintward, text};
+use crate::cli::running::{RunningSandbox, TestFolder, request, taintward, text};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::process::Command;
 
 /// The program with a home folder in which it finds nothing of this machine.
-fn at_home(folder: &Folder, arguments: &[&str]) -> Command {
+fn at_home(folder: &TestFolder, arguments: &[&str]) -> Command {
     let mut command = taintward(arguments);
     command.env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST");
     command.env("TMPDIR", folder.path()).env("HOME", folder.path());
@@ -14,7 +14,7 @@ fn at_home(folder: &Folder, arguments: &[&str]) -> Command {
 }
 
 /// `taintward sandbox node ...`: exit code, standard output, standard error.
-fn run_node(folder: &Folder, typed: &str) -> (i32, String, String) {
+fn run_node(folder: &TestFolder, typed: &str) -> (i32, String, String) {
     let arguments: Vec<&str> = ["node"].into_iter().chain(typed.split_whitespace()).collect();
     let done = at_home(folder, &arguments).output().unwrap();
     let message = text(&done.stderr);
@@ -24,19 +24,19 @@ fn run_node(folder: &Folder, typed: &str) -> (i32, String, String) {
 
 #[test]
 fn a_hold_without_a_controller_fails_if_pods_have_to_change() {
-    let folder = Folder::named("hold-node");
+    let folder = TestFolder::named("hold-node");
     let hold = |kubeconfig: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.args(["hold", "n1", "--timeout=1s", "--kubeconfig", kubeconfig]);
         let done = command.output().unwrap();
         (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
     };
-    let mut empty = Running::of(at_home(&folder, &["--plain", "--nodes", "1", "--empty"]));
+    let mut empty = RunningSandbox::of(at_home(&folder, &["--plain", "--nodes", "1", "--empty"]));
     let (code, out, message) = hold(&empty.kubeconfig());
     assert_eq!((code, out.as_str()), (0, "1 node: 0 of 0 pods held\n"), "{message}");
     assert!(message.contains("cannot tell whether toleration-hold-controller runs"), "{message}");
     drop(empty);
-    let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "1"]));
+    let mut sandbox = RunningSandbox::of(at_home(&folder, &["--plain", "--nodes", "1"]));
     let kubeconfig = sandbox.kubeconfig();
     sandbox.until("is scheduled to n1");
     let (code, out, message) = hold(&kubeconfig);
@@ -46,8 +46,8 @@ fn a_hold_without_a_controller_fails_if_pods_have_to_change() {
 
 #[test]
 fn nodes_misbehave_and_come_back() {
-    let folder = Folder::named("node");
-    let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "3"]));
+    let folder = TestFolder::named("node");
+    let mut sandbox = RunningSandbox::of(at_home(&folder, &["--plain", "--nodes", "3"]));
     let kubeconfig = sandbox.kubeconfig();
     let annotations = |name: &str| {
         let response = request(&kubeconfig, "GET", &format!("/api/v1/nodes/{name}"), "");
@@ -92,8 +92,8 @@ fn nodes_misbehave_and_come_back() {
 /// A minute of the cluster takes two seconds here.
 #[test]
 fn a_silent_node_is_tainted_and_comes_back() {
-    let folder = Folder::named("silent");
-    let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "3", "--speed", "30"]));
+    let folder = TestFolder::named("silent");
+    let mut sandbox = RunningSandbox::of(at_home(&folder, &["--plain", "--nodes", "3", "--speed", "30"]));
     sandbox.until("is scheduled to n");
     assert_eq!(run_node(&folder, "silence n3").1, "node/n3 silenced\n");
     let line = sandbox.until("node n3 is not ready: ");
@@ -106,7 +106,7 @@ fn a_silent_node_is_tainted_and_comes_back() {
 
 #[test]
 fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
-    let folder = Folder::named("which");
+    let folder = TestFolder::named("which");
     let (code, _, message) = run_node(&folder, "silence n1");
     assert_eq!(code, 1);
     assert!(message.contains("cannot find a running sandbox"), "{message}");
@@ -122,10 +122,10 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
         "{message}"
     );
     let chosen = folder.file("chosen");
-    let mut first = Running::of(at_home(&folder, &["--plain", "--nodes", "1"]));
+    let mut first = RunningSandbox::of(at_home(&folder, &["--plain", "--nodes", "1"]));
     first.until("KUBECONFIG");
     assert_eq!(run_node(&folder, "silence n1").1, "node/n1 silenced\n");
-    let mut second = Running::of(at_home(&folder, &["--plain", "--nodes", "1"]));
+    let mut second = RunningSandbox::of(at_home(&folder, &["--plain", "--nodes", "1"]));
     second.until("KUBECONFIG");
     let (code, _, message) = run_node(&folder, "recover n1");
     assert_eq!(code, 1);
@@ -134,7 +134,8 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
             && message.matches("taintward-sandbox-").count() == 2,
         "{message}"
     );
-    let mut third = Running::of(at_home(&folder, &["--plain", "--nodes", "2", "--kubeconfig-out", &chosen]));
+    let mut third =
+        RunningSandbox::of(at_home(&folder, &["--plain", "--nodes", "2", "--kubeconfig-out", &chosen]));
     third.until("KUBECONFIG");
     assert_eq!(run_node(&folder, &format!("silence n2 --kubeconfig {chosen}")).1, "node/n2 silenced\n");
     let by_variable =
@@ -147,7 +148,7 @@ fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
 
 #[test]
 fn a_cluster_that_is_not_a_sandbox_is_never_changed() {
-    let folder = Folder::named("real");
+    let folder = TestFolder::named("real");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let requested = std::thread::spawn(move || {
@@ -177,7 +178,7 @@ fn a_cluster_that_is_not_a_sandbox_is_never_changed() {
 
 #[test]
 fn invalid_arguments_are_rejected_before_any_request() {
-    let folder = Folder::named("senseless");
+    let folder = TestFolder::named("senseless");
     for (typed, words) in [
         ("", "Usage"),
         ("silence", "NAME"),

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::cli::running::{Folder, Running, request, taintward, until_pods_run};
+use crate::cli::running::{RunningSandbox, TestFolder, request, taintward, until_pods_run};
 use crate::cli::screen::displayed;
-use crate::cli::terminal::Terminal;
+use crate::cli::terminal::TestTerminal;
 use crate::cli::timeout::eventually;
 use testkit::wait::let_time_pass_blocking;
 
@@ -31,7 +31,7 @@ fn status(board: &str) -> String {
 #[test]
 fn addresses_stay_whole_above_the_list_of_pending() {
     for (columns, rows) in [(80, 24), (60, 24), (200, 50), (30, 10)] {
-        let mut terminal = Terminal::sized(taintward(&["--nodes", "3"]), columns, rows);
+        let mut terminal = TestTerminal::sized(taintward(&["--nodes", "3"]), columns, rows);
         let mut output = terminal.until("Press q to quit.");
         if !output.contains("No pods are counting down.") {
             output += &terminal.until("No pods are counting down.");
@@ -66,7 +66,7 @@ fn addresses_stay_whole_above_the_list_of_pending() {
 
 #[test]
 fn ctrl_c_restores_the_terminal() {
-    let mut terminal = Terminal::sized(taintward(&["--nodes", "1"]), 80, 24);
+    let mut terminal = TestTerminal::sized(taintward(&["--nodes", "1"]), 80, 24);
     terminal.until("Press q to quit.");
     terminal.interrupt();
     let (code, shown, _) = terminal.ends();
@@ -74,7 +74,7 @@ fn ctrl_c_restores_the_terminal() {
 }
 
 /// A sandbox whose desktop's program is this script, without the `#!`; `None`: the desktop has none.
-fn with_opener(folder: &Folder, script: Option<&str>, flags: &[&str]) -> Command {
+fn with_opener(folder: &TestFolder, script: Option<&str>, flags: &[&str]) -> Command {
     let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
     if let Some(script) = script {
         let file = folder.write(opener, &format!("#!/bin/sh\n{script}\n"));
@@ -87,15 +87,15 @@ fn with_opener(folder: &Folder, script: Option<&str>, flags: &[&str]) -> Command
 
 #[test]
 fn open_opens_the_board_and_nothing_else_does() {
-    let folder = Folder::named("open");
+    let folder = TestFolder::named("open");
     let opened = folder.file("opened");
     let script = format!(
         "for word in \"$@\"; do echo \"$word\" >> {opened}.part; done; /bin/mv {opened}.part {opened}"
     );
-    let mut silent = Running::of(with_opener(&folder, Some(&script), &["--plain"]));
+    let mut silent = RunningSandbox::of(with_opener(&folder, Some(&script), &["--plain"]));
     silent.until("is scheduled to n1");
     assert!(!std::path::Path::new(&opened).exists(), "only --open opens a browser");
-    let mut sandbox = Running::of(with_opener(&folder, Some(&script), &["--plain", "--open"]));
+    let mut sandbox = RunningSandbox::of(with_opener(&folder, Some(&script), &["--plain", "--open"]));
     let board = sandbox.until("/?token=").trim().to_owned();
     let words = eventually("the opener was started", || std::fs::read_to_string(&opened).ok());
     assert_eq!(words, board.clone() + "\n");
@@ -107,8 +107,8 @@ fn a_board_that_cannot_be_opened_is_one_sentence() {
     for (script, words) in
         [(None, "cannot start "), (Some("exit 3"), "cannot open a browser (exit status: 3); ")]
     {
-        let folder = Folder::named("unopened");
-        let mut sandbox = Running::of(with_opener(&folder, script, &["--plain", "--open"]));
+        let folder = TestFolder::named("unopened");
+        let mut sandbox = RunningSandbox::of(with_opener(&folder, script, &["--plain", "--open"]));
         sandbox.until("is scheduled to n1");
         let_time_pass_blocking(Duration::from_millis(300), "the sandbox may not end because of the browser");
         sandbox.signal(rustix::process::Signal::TERM);
@@ -117,7 +117,7 @@ fn a_board_that_cannot_be_opened_is_one_sentence() {
         assert_eq!(message.lines().count(), 1, "{message}");
         assert!(message.contains(words) && message.contains("open the address of the board"), "{message}");
         // On a terminal, the sentence is part of the list.
-        let mut terminal = Terminal::sized(with_opener(&folder, script, &["--open"]), 80, 24);
+        let mut terminal = TestTerminal::sized(with_opener(&folder, script, &["--open"]), 80, 24);
         let mut output = terminal.until("note: ");
         if !output.contains("Press q to quit.") {
             output += &terminal.until("Press q to quit.");

@@ -2,25 +2,26 @@
 //!
 //! - See `cluster/taint.rs` for the comparison with kubectl.
 
-use crate::cli::running::{Folder, Running, text};
-use crate::cli::terminal::Terminal;
+use crate::cli::running::{RunningSandbox, TestFolder, text};
+use crate::cli::terminal::TestTerminal;
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
 /// A sandbox with a few nodes without workloads.
 struct TaintHarness {
-    folder: Folder,
-    _sandbox: Running,
+    folder: TestFolder,
+    _sandbox: RunningSandbox,
 }
 
 impl TaintHarness {
     fn set(test: &str) -> Self {
-        Self::with(Folder::named(test), &["--empty", "--nodes", "3"])
+        Self::with(TestFolder::named(test), &["--empty", "--nodes", "3"])
     }
 
-    fn with(folder: Folder, nodes: &[&str]) -> Self {
+    fn with(folder: TestFolder, nodes: &[&str]) -> Self {
         let kubeconfig = folder.file("kubeconfig");
-        let mut sandbox = Running::start(&[&["--plain", "--kubeconfig-out", &kubeconfig], nodes].concat());
+        let mut sandbox =
+            RunningSandbox::start(&[&["--plain", "--kubeconfig-out", &kubeconfig], nodes].concat());
         sandbox.until("KUBECONFIG");
         Self { folder, _sandbox: sandbox }
     }
@@ -63,7 +64,7 @@ impl TaintHarness {
 #[test]
 fn the_age_of_a_taint_is_by_the_clock_of_the_server() {
     let harness =
-        TaintHarness::with(Folder::named("taint-clock"), &["--empty", "--nodes", "1", "--speed", "3600"]);
+        TaintHarness::with(TestFolder::named("taint-clock"), &["--empty", "--nodes", "1", "--speed", "3600"]);
     harness.ok("node n1 disk=old:NoSchedule");
     let listed = harness.ok("node n1 --list");
     let row = listed.lines().nth(1).unwrap();
@@ -73,8 +74,10 @@ fn the_age_of_a_taint_is_by_the_clock_of_the_server() {
 /// A second of the server is much less than one of this machine.
 #[test]
 fn a_note_expires_by_the_clock_of_the_server() {
-    let harness =
-        TaintHarness::with(Folder::named("taint-expiry"), &["--empty", "--nodes", "1", "--speed", "3600"]);
+    let harness = TaintHarness::with(
+        TestFolder::named("taint-expiry"),
+        &["--empty", "--nodes", "1", "--speed", "3600"],
+    );
     harness.ok("node n1 disk=old:NoSchedule --for 1s");
     harness.ok("node n1 power:NoSchedule --for 90d");
     assert_eq!(harness.ok("node n1 --expired"), "node/n1 untainted\n");
@@ -125,7 +128,7 @@ const EXPIRED: &str = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name
 
 #[test]
 fn expired_taints_are_shown_and_removed_on_request() {
-    let folder = Folder::named("taint-expired");
+    let folder = TestFolder::named("taint-expired");
     let objects = folder.write("objects.json", EXPIRED);
     let harness = TaintHarness::with(folder, &["--load", &objects]);
     let listed = harness.ok("node n1 --list");
@@ -210,7 +213,7 @@ fn there_is_a_prompt_at_a_terminal() {
         ("\r", 1, "no node was changed"),
         ("\u{4}", 1, "no node was changed"),
     ] {
-        let mut terminal = Terminal::with(harness.command("node n1 a=b:NoExecute"));
+        let mut terminal = TestTerminal::with(harness.command("node n1 a=b:NoExecute"));
         let shown = terminal.until(QUESTION);
         assert!(shown.contains("1 node gets a=b:NoExecute"), "{shown}");
         assert!(!tainted(), "nothing is changed before the confirmation");
@@ -220,7 +223,7 @@ fn there_is_a_prompt_at_a_terminal() {
         assert!(rest.contains(message), "{rest}");
         assert!(!tainted(), "{response:?} does not confirm");
     }
-    let mut terminal = Terminal::with(harness.command("node --all a=b:NoExecute"));
+    let mut terminal = TestTerminal::with(harness.command("node --all a=b:NoExecute"));
     assert!(terminal.until(QUESTION).contains("3 nodes get a=b:NoExecute"));
     terminal.types("y\r");
     // If the user confirms anyway, the sandbox's NoExecute guard stops the change before half of the nodes are
@@ -241,24 +244,24 @@ fn there_is_no_prompt_where_none_is_needed() {
         "node n1 b:NoExecute --dry-run=server",
     ];
     for typed in sanitized {
-        let (code, shown, out) = Terminal::with(harness.command(typed)).ends();
+        let (code, shown, out) = TestTerminal::with(harness.command(typed)).ends();
         assert_eq!((code, shown.as_str()), (0, ""), "{typed}");
         assert!(out.starts_with("node/n1 "), "{out}");
     }
-    let (code, shown, _) = Terminal::with(harness.command("node n1 c:NoExecute --yes")).ends();
+    let (code, shown, _) = TestTerminal::with(harness.command("node n1 c:NoExecute --yes")).ends();
     assert!(code == 0 && shown.contains("1 node gets c:NoExecute") && !shown.contains("Continue"), "{shown}");
     // Without a terminal at both ends there is no prompt, and no more output than kubectl's.
     assert_eq!(harness.run_taint("node n1 d:NoExecute"), (0, "node/n1 tainted\n".to_owned(), String::new()));
     let mut half = harness.command("node n1 e:NoExecute");
     half.stderr(Stdio::piped());
-    let (code, shown, _) = Terminal::with_input(half).ends();
+    let (code, shown, _) = TestTerminal::with_input(half).ends();
     assert_eq!((code, shown.as_str()), (0, ""));
 }
 
 /// The error names the server and its context, and what to do.
 #[test]
 fn a_server_that_does_not_answer_is_named() {
-    let folder = Folder::named("taint-dead");
+    let folder = TestFolder::named("taint-dead");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let server = format!("http://127.0.0.1:{port}");
     let kubeconfig = folder.write(

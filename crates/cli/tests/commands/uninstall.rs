@@ -2,8 +2,8 @@
 //!
 //! - See `install_real.rs` and docs/install.md for what it deletes, and names as kept.
 
-use crate::cli::running::{Folder, Running, request, text};
-use crate::cli::terminal::Terminal;
+use crate::cli::running::{RunningSandbox, TestFolder, request, text};
+use crate::cli::terminal::TestTerminal;
 use serde_json::json;
 use std::process::{Command, Stdio};
 use testkit::{ObjectExt as _, pod};
@@ -11,16 +11,16 @@ use testkit::{ObjectExt as _, pod};
 const QUESTION: &str = "Continue? [y/N] ";
 
 struct UninstallHarness {
-    folder: Folder,
-    _sandbox: Running,
+    folder: TestFolder,
+    _sandbox: RunningSandbox,
 }
 
 impl UninstallHarness {
     fn set(test: &str) -> Self {
-        let folder = Folder::named(test);
+        let folder = TestFolder::named(test);
         let kubeconfig = folder.file("kubeconfig");
         let mut sandbox =
-            Running::start(&["--plain", "--empty", "--nodes", "1", "--kubeconfig-out", &kubeconfig]);
+            RunningSandbox::start(&["--plain", "--empty", "--nodes", "1", "--kubeconfig-out", &kubeconfig]);
         sandbox.until("KUBECONFIG");
         Self { folder, _sandbox: sandbox }
     }
@@ -81,7 +81,7 @@ fn it_refuses_while_pods_are_held_or_guarded_by_any_process() {
 fn on_a_terminal_it_asks_before_it_deletes() {
     let harness = UninstallHarness::set("uninstall-question");
     for (response, code) in [("n\n", 1), ("y\n", 0)] {
-        let mut terminal = Terminal::with(harness.uninstall(&[]));
+        let mut terminal = TestTerminal::with(harness.uninstall(&[]));
         let shown = terminal.until(QUESTION);
         let requested = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
@@ -96,7 +96,7 @@ fn on_a_terminal_it_asks_before_it_deletes() {
         assert_eq!(shown.contains("error: aborted: nothing was deleted"), code == 1, "{shown}");
     }
     for flags in [&["--yes"][..], &["--dry-run=client"]] {
-        let (code, shown, _) = Terminal::with(harness.uninstall(flags)).ends();
+        let (code, shown, _) = TestTerminal::with(harness.uninstall(flags)).ends();
         assert!(code == 0 && !shown.contains(QUESTION), "{flags:?}: {shown}");
     }
 }

@@ -2,25 +2,25 @@
 //!
 //! - `EXAMPLES=overwrite` writes them. See `golden.rs` for examples on files.
 
-use crate::cli::document::{Typed, here, lasting, play};
-use crate::cli::running::{Folder, Running, text};
-use crate::cli::terminal::Terminal;
+use crate::cli::document::{TypedCommand, here, lasting, play};
+use crate::cli::running::{RunningSandbox, TestFolder, text};
+use crate::cli::terminal::TestTerminal;
 use crate::cli::timeout::eventually;
 use std::process::Command;
 
 /// A cluster in which pods leave no node, so that time does not matter for a document, and a folder.
 struct ExamplesHarness {
-    folder: Folder,
-    _sandbox: Running,
+    folder: TestFolder,
+    _sandbox: RunningSandbox,
 }
 
 impl ExamplesHarness {
     fn set(name: &str) -> Self {
-        let folder = Folder::named(name);
+        let folder = TestFolder::named(name);
         let cluster = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents/examples/cluster.yaml");
         let kubeconfig = folder.file("kubeconfig");
         let flags = ["--plain", "--without", "taintward", "--load", cluster, "--kubeconfig-out", &kubeconfig];
-        let mut sandbox = Running::start(&flags);
+        let mut sandbox = RunningSandbox::start(&flags);
         sandbox.until("KUBECONFIG");
         eventually("all pods are ready", || {
             let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
@@ -33,13 +33,13 @@ impl ExamplesHarness {
     }
 
     /// Types a command. Returns the output up to the next prompt.
-    fn type_in(&self, typed: &Typed<'_>) -> Vec<String> {
+    fn type_in(&self, typed: &TypedCommand<'_>) -> Vec<String> {
         let words = typed.words();
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         assert_eq!(words[0], "taintward");
         command.args(&words[1..]).current_dir(self.folder.path());
         command.env("KUBECONFIG", "kubeconfig").env("TZ", "UTC").env("TERM", "xterm").env("NO_COLOR", "1");
-        let mut terminal = Terminal::whole(command);
+        let mut terminal = TestTerminal::whole(command);
         let mut shown = String::new();
         if typed.is_log() {
             // The line that shows that it has started.

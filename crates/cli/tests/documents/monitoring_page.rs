@@ -4,7 +4,7 @@
 //!   Deployment replace the pods. `EXAMPLES=overwrite` writes the page.
 
 use crate::cli::document::here;
-use crate::cli::running::Running;
+use crate::cli::running::RunningSandbox;
 use crate::cli::timeout::eventually;
 use crate::install::document::{Typist, played};
 use crate::install::objects::{by_name, deploy, documents, printed, read};
@@ -40,7 +40,8 @@ fn the_page_leads_to_scraped_metrics_and_back() {
     let _tokens = runtime.block_on(tokens).unwrap();
     let path = here("../../docs/monitoring.md");
     let page = fs::read_to_string(&path).unwrap();
-    let mut desk = Desk::set(&cluster, &tools, &[("helm", &helm), ("promtool", &promtool)], &runtime);
+    let mut desk =
+        MonitoringDesk::set(&cluster, &tools, &[("helm", &helm), ("promtool", &promtool)], &runtime);
     desk.refuses_without_the_operator();
     desk.define(&cluster);
     let anew = played(&page, &mut desk);
@@ -119,7 +120,7 @@ fn nothing_fires_for_the_absence_of_what_is_not_installed() {
 }
 
 /// A folder with the checkout's `deploy` in it, and a path with the programs of the page.
-struct Desk<'c> {
+struct MonitoringDesk<'c> {
     cluster: &'c Cluster,
     tools: &'c Binaries,
     runtime: &'c Runtime,
@@ -130,7 +131,7 @@ struct Desk<'c> {
     scraped: usize,
 }
 
-impl<'c> Desk<'c> {
+impl<'c> MonitoringDesk<'c> {
     fn set(
         cluster: &'c Cluster,
         tools: &'c Binaries,
@@ -260,7 +261,7 @@ impl<'c> Desk<'c> {
         });
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.env_clear().args(here).arg("--kubeconfig").arg(&kubeconfig);
-        let _controller = Running::of(command);
+        let _controller = RunningSandbox::of(command);
         let address = format!("{}://127.0.0.1:{free}", monitor["scheme"].as_str().unwrap());
         let path = monitor["path"].as_str().unwrap();
         let code = |token: &str| self.runtime.block_on(code(&address, path, token));
@@ -290,7 +291,7 @@ async fn code(address: &str, path: &str, token: &str) -> Option<u16> {
     response.ok().map(|response| response.status().as_u16())
 }
 
-impl Typist for Desk<'_> {
+impl Typist for MonitoringDesk<'_> {
     fn line(&mut self, typed: &str) -> String {
         let done = self.shell(typed, &self.cluster.kubeconfig(Account::Admin, 0));
         String::from_utf8([done.stdout, done.stderr].concat()).unwrap()

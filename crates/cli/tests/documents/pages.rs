@@ -5,8 +5,8 @@
 pub(crate) mod page_commands;
 pub(crate) mod untyped;
 
-use crate::cli::document::{Typed, files, here, play};
-use crate::cli::running::{Folder, Running, text};
+use crate::cli::document::{TypedCommand, files, here, play};
+use crate::cli::running::{RunningSandbox, TestFolder, text};
 use crate::cli::timeout::Output;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -15,27 +15,27 @@ use taintward_envtest::binaries;
 
 /// A sandbox with default settings, and a folder with the files of the page.
 struct PagesHarness {
-    folder: Folder,
+    folder: TestFolder,
     kubectl: PathBuf,
-    _sandbox: Running,
+    _sandbox: RunningSandbox,
 }
 
 impl PagesHarness {
     /// `None` after a message, if there is no kubectl.
     fn set(page: &str, document: &str) -> Option<Self> {
         let kubectl = binaries::for_test("pages")?.path("kubectl").unwrap();
-        let folder = Folder::named(&page.replace('/', "-"));
+        let folder = TestFolder::named(&page.replace('/', "-"));
         for (name, text) in files(document) {
             std::fs::write(folder.file(name), text).unwrap();
         }
         let kubeconfig = folder.file("kubeconfig");
-        let mut sandbox = Running::start(&["--plain", "--kubeconfig-out", &kubeconfig]);
+        let mut sandbox = RunningSandbox::start(&["--plain", "--kubeconfig-out", &kubeconfig]);
         sandbox.until("KUBECONFIG");
         Some(Self { folder, kubectl, _sandbox: sandbox })
     }
 
     /// Types a command. Returns what it printed on both channels.
-    fn type_in(&self, typed: &Typed<'_>) -> Vec<String> {
+    fn type_in(&self, typed: &TypedCommand<'_>) -> Vec<String> {
         let words = typed.words();
         let mut command = match &*words[0] {
             "kubectl" => Command::new(&self.kubectl),

@@ -1,6 +1,6 @@
 //! Tests that `docs/reference.md`, `docs/cli` and the man pages are up to date.
 
-use crate::cli::running::Folder;
+use crate::cli::running::TestFolder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use taintward_envtest::binaries;
@@ -37,7 +37,7 @@ fn the_reference_is_what_the_program_prints() {
 
 #[test]
 fn every_command_has_the_page_that_the_program_writes() {
-    let folder = Folder::named("docs-cli");
+    let folder = TestFolder::named("docs-cli");
     let output = docs(&["--cli", folder.path().to_str().unwrap()]);
     assert!(
         output.status.success() && output.stdout.starts_with(b"a page for each command: /"),
@@ -55,7 +55,7 @@ fn every_command_has_the_page_that_the_program_writes() {
 
 #[test]
 fn man_pages_are_written_and_can_be_read() {
-    let folder = Folder::named("docs-man");
+    let folder = TestFolder::named("docs-man");
     let output = docs(&["--man", folder.path().to_str().unwrap()]);
     let message = format!("a man page for each command: {}\n", folder.path().display());
     assert!(output.status.success() && output.stdout == message.as_bytes(), "{output:?}");

@@ -13,7 +13,7 @@ pub(crate) enum RequestVerb {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct InstallAttempt {
     pub(crate) what: &'static str,
     pub(crate) verb: RequestVerb,
     pub(crate) path: String,
@@ -41,21 +41,22 @@ fn step(
     on: &str,
     (op, at, value): (&str, &str, Value),
     message: &'static str,
-) -> Attempt {
+) -> InstallAttempt {
     let body = json!([{"op": op, "path": at, "value": value}]);
-    Attempt { what, verb: RequestVerb::Patch(PatchType::Json), path: on.to_owned(), body, message }
+    InstallAttempt { what, verb: RequestVerb::Patch(PatchType::Json), path: on.to_owned(), body, message }
 }
 
-fn merge(what: &'static str, on: &str, body: Value, message: &'static str) -> Attempt {
-    Attempt { what, verb: RequestVerb::Patch(PatchType::Merge), path: on.to_owned(), body, message }
+fn merge(what: &'static str, on: &str, body: Value, message: &'static str) -> InstallAttempt {
+    InstallAttempt { what, verb: RequestVerb::Patch(PatchType::Merge), path: on.to_owned(), body, message }
 }
 
-fn strategic(what: &'static str, on: &str, body: Value, message: &'static str) -> Attempt {
-    Attempt { what, verb: RequestVerb::Patch(PatchType::Strategic), path: on.to_owned(), body, message }
+fn strategic(what: &'static str, on: &str, body: Value, message: &'static str) -> InstallAttempt {
+    let verb = RequestVerb::Patch(PatchType::Strategic);
+    InstallAttempt { what, verb, path: on.to_owned(), body, message }
 }
 
 /// With the rights that it has.
-pub(crate) fn of_controller() -> Vec<Attempt> {
+pub(crate) fn of_controller() -> Vec<InstallAttempt> {
     let (status, pod_status, pool_status) =
         (format!("{NODE}/status"), format!("{POD}/status"), format!("{POOL}/status"));
     let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
@@ -133,7 +134,7 @@ pub(crate) fn of_controller() -> Vec<Attempt> {
 }
 
 /// What it writes of pools themselves.
-pub(crate) fn writes_of_pools() -> Vec<Attempt> {
+pub(crate) fn writes_of_pools() -> Vec<InstallAttempt> {
     let label = |value: Value| json!({"metadata": {"labels": {"taintward.io/pool-guard": value}}});
     vec![
         merge("a pool's status", &format!("{POOL}/status"), json!({"status": {"standing": "Applied"}}), ""),
@@ -150,7 +151,7 @@ pub(crate) fn writes_of_pools() -> Vec<Attempt> {
 }
 
 /// What it writes when it does its work. The first word names the controller.
-pub(crate) fn writes_of_controller() -> Vec<Attempt> {
+pub(crate) fn writes_of_controller() -> Vec<InstallAttempt> {
     let (status, pod_status) = (format!("{NODE}/status"), format!("{POD}/status"));
     let mark = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
     let time = "2026-01-01T00:00:00Z";
@@ -207,7 +208,7 @@ pub(crate) fn writes_of_controller() -> Vec<Attempt> {
 }
 
 /// What it writes for holds: behind the pod's own toleration stand those of not-ready and unreachable.
-pub(crate) fn write_of_holds() -> Attempt {
+pub(crate) fn write_of_holds() -> InstallAttempt {
     let held = json!([
         {"op": "add", "path": "/metadata/annotations", "value": {"taintward.io/held": "{}"}},
         {"op": "remove", "path": "/spec/tolerations/1/tolerationSeconds"},
@@ -217,7 +218,7 @@ pub(crate) fn write_of_holds() -> Attempt {
 }
 
 /// What it writes for the guard.
-pub(crate) fn write_of_guard() -> Attempt {
+pub(crate) fn write_of_guard() -> InstallAttempt {
     let guarded = json!([
         {"op": "add", "path": "/metadata/annotations", "value": {"taintward.io/guard": "{}"}},
         {"op": "add", "path": "/spec/tolerations/1/tolerationSeconds", "value": 3600},
@@ -226,12 +227,12 @@ pub(crate) fn write_of_guard() -> Attempt {
 }
 
 /// What it writes for backfill, and for a hold's end.
-pub(crate) fn write_of_backfill() -> Attempt {
+pub(crate) fn write_of_backfill() -> InstallAttempt {
     step("backfill: seconds", POD, ("add", "/spec/tolerations/1/tolerationSeconds", json!(77)), "")
 }
 
 /// What it may not write for holds or backfill, though its roles let it patch pods.
-pub(crate) fn beyond_seconds() -> Vec<Attempt> {
+pub(crate) fn beyond_seconds() -> Vec<InstallAttempt> {
     let (seconds, spec) = ("only the seconds of tolerations", "in the spec of pods");
     // Another policy also rejects one that lets the pod onto nodes of pools, and either message may be shown.
     let more = json!({"key": "elsewhere", "operator": "Exists"});
@@ -271,7 +272,7 @@ pub(crate) fn beyond_seconds() -> Vec<Attempt> {
     ]
 }
 
-impl Attempt {
+impl InstallAttempt {
     /// As a JSON Patch.
     fn with(self, body: Value) -> Self {
         Self { verb: RequestVerb::Patch(PatchType::Json), body, ..self }
@@ -279,7 +280,7 @@ impl Attempt {
 }
 
 /// With the rights that it has.
-pub(crate) fn of_webhook() -> Vec<Attempt> {
+pub(crate) fn of_webhook() -> Vec<InstallAttempt> {
     let own = "may change only webhooks[].clientConfig.caBundle of webhook configurations";
     let wide = json!([{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}]);
     let away = json!({"url": "https://192.0.2.6:443/", "caBundle": BUNDLE});
@@ -334,14 +335,14 @@ pub(crate) fn of_webhook() -> Vec<Attempt> {
     ]
 }
 
-impl Attempt {
+impl InstallAttempt {
     fn moved(mut self, from: &str) -> Self {
         self.body[0]["from"] = from.into();
         self
     }
 }
 
-pub(crate) fn writes_of_webhook() -> Vec<Attempt> {
+pub(crate) fn writes_of_webhook() -> Vec<InstallAttempt> {
     let secret = &secret("taintward-webhook-certificate");
     vec![
         step("trusted CAs", MUTATING, ("add", "/webhooks/0/clientConfig/caBundle", json!(BUNDLE)), ""),
@@ -351,15 +352,12 @@ pub(crate) fn writes_of_webhook() -> Vec<Attempt> {
 }
 
 /// What no role of theirs grants, and no policy would let pass.
-pub(crate) fn beyond_roles() -> Vec<(&'static str, Attempt)> {
-    let create = |what, path: &str, body| Attempt {
-        what,
-        verb: RequestVerb::Create,
-        path: path.to_owned(),
-        body,
-        message: "",
+pub(crate) fn beyond_roles() -> Vec<(&'static str, InstallAttempt)> {
+    let create = |what, path: &str, body| {
+        let (verb, path) = (RequestVerb::Create, path.to_owned());
+        InstallAttempt { what, verb, path, body, message: "" }
     };
-    let delete = |what, path: &str| Attempt {
+    let delete = |what, path: &str| InstallAttempt {
         what,
         verb: RequestVerb::Delete,
         path: path.to_owned(),

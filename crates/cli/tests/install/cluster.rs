@@ -15,12 +15,12 @@ pub(crate) const RULES_OF: [(&str, &str, &str); 4] = [
     ("taintward-webhook", "default", "rbac-webhook"),
 ];
 
-pub(crate) struct Installed<'c> {
+pub(crate) struct InstalledCluster<'c> {
     cluster: &'c Cluster,
     kubeconfig: PathBuf,
 }
 
-impl<'c> Installed<'c> {
+impl<'c> InstalledCluster<'c> {
     pub(crate) fn on(cluster: &'c Cluster, kubeconfig: PathBuf) -> Self {
         Self { cluster, kubeconfig }
     }

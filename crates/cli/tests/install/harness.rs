@@ -1,6 +1,6 @@
 //! Sets up an installation and sends the requests of an account, none of which is kept.
 
-use super::attempts::{Attempt, RequestVerb};
+use super::attempts::{InstallAttempt, RequestVerb};
 use super::objects::install;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -118,7 +118,7 @@ impl InstallHarness {
     async fn tried(
         &self,
         who: &TestApi,
-        Attempt { verb, path, body, .. }: &Attempt,
+        InstallAttempt { verb, path, body, .. }: &InstallAttempt,
     ) -> Result<Value, TestApiError> {
         let path = format!("{path}?dryRun=All");
         match verb {
@@ -134,7 +134,7 @@ impl InstallHarness {
     }
 
     /// Until the policy rejects it, or no longer does.
-    pub(crate) async fn until(&self, who: &TestApi, one: &Attempt, passes: bool) {
+    pub(crate) async fn until(&self, who: &TestApi, one: &InstallAttempt, passes: bool) {
         let what = format!("{}: {}", one.what, if passes { "taken" } else { "refused by a policy" });
         wait::until(&what, STARTUP_TIMEOUT, async || {
             let response = self.tried(who, one).await;
@@ -144,11 +144,11 @@ impl InstallHarness {
         .unwrap();
     }
 
-    pub(crate) async fn until_it_holds(&self, who: &TestApi, one: &Attempt) {
+    pub(crate) async fn until_it_holds(&self, who: &TestApi, one: &InstallAttempt) {
         self.until(who, one, false).await;
     }
 
-    pub(crate) async fn rejected(&self, who: &TestApi, all: &[Attempt]) {
+    pub(crate) async fn rejected(&self, who: &TestApi, all: &[InstallAttempt]) {
         for one in all {
             let response = self.tried(who, one).await;
             let message = response.as_ref().err().map(ToString::to_string).unwrap_or_default();
@@ -161,14 +161,14 @@ impl InstallHarness {
         }
     }
 
-    pub(crate) async fn taken(&self, who: &TestApi, all: &[Attempt]) {
+    pub(crate) async fn taken(&self, who: &TestApi, all: &[InstallAttempt]) {
         for one in all {
             self.tried(who, one).await.unwrap_or_else(|why| panic!("{}: {why}", one.what));
         }
     }
 
     /// An administrator succeeds with the same requests.
-    pub(crate) async fn others_are_not_hindered<'a>(&self, all: impl Iterator<Item = &'a Attempt>) {
+    pub(crate) async fn others_are_not_hindered<'a>(&self, all: impl Iterator<Item = &'a InstallAttempt>) {
         for one in all {
             self.tried(&self.admin, one).await.unwrap_or_else(|why| panic!("{}: {why}", one.what));
         }
@@ -191,7 +191,7 @@ impl InstallHarness {
         &self,
         controller: &TestApi,
         webhook: &TestApi,
-        all: &[(&'static str, Attempt)],
+        all: &[(&'static str, InstallAttempt)],
     ) {
         for (account, one) in all {
             let who = if *account == CONTROLLER { controller } else { webhook };
@@ -209,7 +209,7 @@ impl InstallHarness {
     }
 
     /// The opposite: without the bindings the account could.
-    pub(crate) async fn without_policies_it_would_pass(&self, who: &TestApi, all: &[Attempt]) {
+    pub(crate) async fn without_policies_it_would_pass(&self, who: &TestApi, all: &[InstallAttempt]) {
         let list = self
             .admin
             .get(&format!("{POLICIES}?labelSelector=app.kubernetes.io/name%3Dtaintward"))

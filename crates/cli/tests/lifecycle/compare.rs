@@ -7,7 +7,7 @@ use taintward_envtest::node_history::NO_EXECUTE;
 
 /// The kinds of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum DifferenceKind {
     /// kube-controller-manager removed both taints of a node that is ready again one after the other.
     LiftedInSteps,
     /// kube-controller-manager needed several writes for one of Taintward.
@@ -24,15 +24,15 @@ pub(crate) enum Kind {
 
 /// The difference for one node in one step.
 #[derive(Clone, Debug)]
-pub(crate) struct Difference {
+pub(crate) struct LifecycleDifference {
     pub(crate) step: String,
     pub(crate) node: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: DifferenceKind,
     pub(crate) original: Trail,
     pub(crate) ours: Trail,
 }
 
-impl Difference {
+impl LifecycleDifference {
     /// The difference in words.
     pub(crate) fn send(&self) -> String {
         let Self { step, node, kind, original, ours } = self;
@@ -50,19 +50,19 @@ impl Difference {
 }
 
 /// All differences between two runs of one script.
-pub(crate) fn differences(original: &[Played], ours: &[Played]) -> Vec<Difference> {
+pub(crate) fn differences(original: &[Played], ours: &[Played]) -> Vec<LifecycleDifference> {
     assert_eq!(original.len(), ours.len(), "both play the same steps");
     original.iter().zip(ours).flat_map(|(original, ours)| of_step(original, ours)).collect()
 }
 
-fn of_step(original: &Played, ours: &Played) -> Vec<Difference> {
+fn of_step(original: &Played, ours: &Played) -> Vec<LifecycleDifference> {
     assert_eq!(original.step, ours.step);
     let nodes: BTreeSet<&String> = original.trails.keys().chain(ours.trails.keys()).collect();
     let mut all = Vec::new();
     for node in nodes {
         let (theirs, own) = (original.trail(node), ours.trail(node));
         for kind in kinds(&theirs, &own) {
-            all.push(Difference {
+            all.push(LifecycleDifference {
                 step: original.step.clone(),
                 node: node.clone(),
                 kind,
@@ -74,26 +74,26 @@ fn of_step(original: &Played, ours: &Played) -> Vec<Difference> {
     all
 }
 
-fn kinds(original: &Trail, ours: &Trail) -> Vec<Kind> {
+fn kinds(original: &Trail, ours: &Trail) -> Vec<DifferenceKind> {
     let mut kinds = Vec::new();
     if original.turns() != ours.turns() {
-        kinds.push(Kind::Elsewhere);
+        kinds.push(DifferenceKind::Elsewhere);
     } else if original.stations() < ours.stations() {
-        kinds.push(Kind::OursInSteps);
+        kinds.push(DifferenceKind::OursInSteps);
     } else if original.stations() > ours.stations() {
         let lifted =
             original.ways.last() == Some(&Some(BTreeSet::new())) && original.ways.iter().any(is_half_lifted);
-        kinds.push(if lifted { Kind::LiftedInSteps } else { Kind::InSteps });
+        kinds.push(if lifted { DifferenceKind::LiftedInSteps } else { DifferenceKind::InSteps });
     }
     if original.renewed > ours.renewed {
-        kinds.push(Kind::PutOnAgain);
+        kinds.push(DifferenceKind::PutOnAgain);
     }
     let grace = RATE.grace.as_secs_f64();
     if let (Some(theirs), Some(own)) = (original.tainted_after, ours.tainted_after)
         && theirs < grace / 2.0
         && own >= grace - 1.0
     {
-        kinds.push(Kind::Sooner);
+        kinds.push(DifferenceKind::Sooner);
     }
     kinds
 }

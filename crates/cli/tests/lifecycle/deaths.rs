@@ -2,7 +2,7 @@
 //!
 //! - The controller is killed in every phase.
 
-use super::fleet::{Fleet, Rate};
+use super::fleet::{Rate, RealFleet};
 use super::fleet_controller::{FleetController, size};
 use super::story::{check_rate, tainted_at};
 use crate::real::harness::{AuditExceptions, seconds};
@@ -50,7 +50,7 @@ const LIFT_MAX: Duration = Duration::from_millis(40);
 /// S7, S6, L7: exactly the dead nodes are tainted, in time, at the rate; while all nodes are down none is; all come
 /// back.
 pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witness) -> AuditExceptions {
-    let fleet = Fleet::start(cluster, plans(size(), 5, 0), RATE).await;
+    let fleet = RealFleet::start(cluster, plans(size(), 5, 0), RATE).await;
     let start = fleet.record.mark();
     let ours = FleetController::start(cluster, &fleet).await;
     some_die(&fleet).await;
@@ -71,7 +71,7 @@ pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witn
     AuditExceptions { stamps: true, ..AuditExceptions::default() }
 }
 
-async fn some_die(fleet: &Fleet) {
+async fn some_die(fleet: &RealFleet) {
     let all = fleet.heartbeats.all();
     let dead: Vec<String> = all.iter().step_by(all.len() / 7).cloned().collect();
     fleet.silence(&dead);
@@ -81,7 +81,7 @@ async fn some_die(fleet: &Fleet) {
     fleet.expect_punctual();
 }
 
-async fn a_zone_dies(fleet: &Fleet) {
+async fn a_zone_dies(fleet: &RealFleet) {
     let mark = fleet.record.mark();
     let zone = fleet.heartbeats.zone("zone-1");
     fleet.silence(&zone);
@@ -93,10 +93,10 @@ async fn a_zone_dies(fleet: &Fleet) {
 }
 
 /// Returns when all nodes were down.
-async fn all_die(fleet: &Fleet) -> (Timestamp, Timestamp) {
+async fn all_die(fleet: &RealFleet) -> (Timestamp, Timestamp) {
     let (mark, began) = (fleet.record.mark(), Timestamp::now());
     fleet.silence(&fleet.heartbeats.alive());
-    let unknown = |fleet: &Fleet| fleet.record.those(|sight| sight.ready() != "Unknown").is_empty();
+    let unknown = |fleet: &RealFleet| fleet.record.those(|sight| sight.ready() != "Unknown").is_empty();
     fleet.until("all to be Unknown", RATE.grace + Duration::from_secs(20), unknown).await;
     fleet
         .until("NL-27: no NoExecute taint", Duration::from_secs(20), |fleet| fleet.evicting().is_empty())
@@ -112,7 +112,7 @@ const SLOW: Rate = Rate { rate: 0.5, ..RATE };
 /// S4, S6, S7, NL-40: `kill -9` before the grace period ends, between declaration and taint, with taints on, and during
 /// their removal. No dead node loses its taint, no live one is tainted, and the rate holds throughout.
 pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) -> AuditExceptions {
-    let fleet = Fleet::start(cluster, plans(size(), 5, 0), SLOW).await;
+    let fleet = RealFleet::start(cluster, plans(size(), 5, 0), SLOW).await;
     let mark = fleet.record.mark();
     let mut ours = FleetController::start(cluster, &fleet).await;
     let dead: Vec<String> = fleet.heartbeats.zone("zone-2").into_iter().take(5).collect();
@@ -144,7 +144,7 @@ pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) ->
 }
 
 /// NL-40: a restart changes nothing.
-async fn with_taints_on(cluster: &Cluster, fleet: &Fleet, ours: &mut FleetController) {
+async fn with_taints_on(cluster: &Cluster, fleet: &RealFleet, ours: &mut FleetController) {
     let mark: HistoryPosition = fleet.record.mark();
     ours.kill();
     ours.launch(cluster).await;
@@ -154,12 +154,12 @@ async fn with_taints_on(cluster: &Cluster, fleet: &Fleet, ours: &mut FleetContro
 }
 
 /// L3, L7: killed after the first taint is removed; the next process removes the others.
-async fn at_recovery(cluster: &Cluster, fleet: &Fleet, ours: &mut FleetController, dead: &[String]) {
+async fn at_recovery(cluster: &Cluster, fleet: &RealFleet, ours: &mut FleetController, dead: &[String]) {
     fleet.revive(dead).await;
-    let some_off = |fleet: &Fleet| fleet.evicting().len() < dead.len();
+    let some_off = |fleet: &RealFleet| fleet.evicting().len() < dead.len();
     fleet.until("the first taint to be off", Duration::from_secs(5), some_off).await;
     ours.kill();
     ours.launch(cluster).await;
-    let none = |fleet: &Fleet| fleet.record.those(|sight| !sight.own().is_empty()).is_empty();
+    let none = |fleet: &RealFleet| fleet.record.those(|sight| !sight.own().is_empty()).is_empty();
     fleet.until("L7: all taints to be off", Duration::from_secs(5), none).await;
 }

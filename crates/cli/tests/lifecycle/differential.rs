@@ -3,7 +3,7 @@
 //! - Fails for an undocumented difference, and for a documented one that does not appear.
 
 use super::script::{self, RATE};
-use super::side::{ControllerKind, Side};
+use super::side::{ControllerKind, LifecycleController};
 use super::trail::Played;
 use super::{compare, documented};
 use crate::real::harness::AuditExceptions;
@@ -11,7 +11,7 @@ use crate::real::witness::Witness;
 use taintward_envtest::{Binaries, Cluster, ClusterConfig};
 
 async fn played(controller: ControllerKind, cluster: &Cluster) -> Vec<Played> {
-    let mut side = Side::start(controller, cluster, script::plans(), RATE, &[]).await;
+    let mut side = LifecycleController::start(controller, cluster, script::plans(), RATE, &[]).await;
     script::play(&mut side).await;
     side.played
 }

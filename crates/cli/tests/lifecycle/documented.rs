@@ -1,17 +1,17 @@
 //! Lists the documented differences: one row per row of the table D12 in docs/differences.md.
 
-use super::compare::{Difference, Kind};
+use super::compare::{DifferenceKind, LifecycleDifference};
 use super::false_silence::READS_LIVE;
 use std::collections::BTreeMap;
 
 /// Where a row of D12 appears.
 enum Shows {
     /// In these steps; in any step if there are none.
-    In(&'static [&'static str], Kind),
+    In(&'static [&'static str], DifferenceKind),
     /// The same, with kube-controller-manager before this minor version.
-    Before(u32, &'static [&'static str], Kind),
+    Before(u32, &'static [&'static str], DifferenceKind),
     /// The same, but not in every run.
-    Perhaps(&'static [&'static str], Kind, &'static str),
+    Perhaps(&'static [&'static str], DifferenceKind, &'static str),
     /// Not in this script.
     Elsewhere(&'static str),
 }
@@ -32,7 +32,7 @@ const ROWS: &[(&str, &[Shows])] = &[
         "NL-7",
         &[In(
             &["a taint is refused by the server for a while", "the node says it once more"],
-            Kind::Elsewhere,
+            DifferenceKind::Elsewhere,
         )],
     ),
     (
@@ -40,7 +40,7 @@ const ROWS: &[(&str, &[Shows])] = &[
         &[Before(
             READS_LIVE,
             &["a node's clock steps back by an hour", "and is right again"],
-            Kind::Elsewhere,
+            DifferenceKind::Elsewhere,
         )],
     ),
     ("NL-13, NL-46", &[Elsewhere("speed: `cargo xtask bench lifecycle`")]),
@@ -48,13 +48,13 @@ const ROWS: &[(&str, &[Shows])] = &[
         "NL-16",
         &[In(
             &["its condition is Unknown while it renews its lease", "it says it is ready after all"],
-            Kind::Elsewhere,
+            DifferenceKind::Elsewhere,
         )],
     ),
     ("NL-17", &[Elsewhere("pods: crates/core/tests/engines/node_lifecycle")]),
     ("NL-18", &[Elsewhere("pods: crates/core/tests/engines/node_lifecycle")]),
     ("NL-19", &[Elsewhere("events: told.rs, crates/controller/src/node_lifecycle/reporting.rs")]),
-    ("NL-20, NL-45", &[In(ANYWHERE, Kind::InSteps)]),
+    ("NL-20, NL-45", &[In(ANYWHERE, DifferenceKind::InSteps)]),
     ("NL-21", &[Elsewhere("countdowns of pods: crates/core/tests/engines/eviction")]),
     (
         "NL-22",
@@ -65,22 +65,25 @@ const ROWS: &[(&str, &[Shows])] = &[
     (
         "NL-27",
         &[
-            In(&["one node comes back"], Kind::Sooner),
+            In(&["one node comes back"], DifferenceKind::Sooner),
             Perhaps(
                 &["one node comes back"],
-                Kind::PutOnAgain,
+                DifferenceKind::PutOnAgain,
                 "a node that kept its taint by NL-47 is tainted again",
             ),
         ],
     ),
     ("NL-29", &[Elsewhere("what two histograms measure: told.rs")]),
-    ("NL-40", &[In(&["the controller is killed and started while nodes are dead"], Kind::Elsewhere)]),
+    (
+        "NL-40",
+        &[In(&["the controller is killed and started while nodes are dead"], DifferenceKind::Elsewhere)],
+    ),
     ("NL-41", &[Elsewhere("needs a rate of exactly 1: crates/core/tests/engines/node_lifecycle")]),
     (
         "NL-42",
         &[Perhaps(
             &["a node dies in a zone whose nodes are all excluded from disruption"],
-            Kind::PutOnAgain,
+            DifferenceKind::PutOnAgain,
             "the order of a map decides whether the zone is dropped (NL-43)",
         )],
     ),
@@ -88,24 +91,24 @@ const ROWS: &[(&str, &[Shows])] = &[
         "NL-43",
         &[In(
             &["a dead node and a live one move to another zone, another dead one is deleted"],
-            Kind::PutOnAgain,
+            DifferenceKind::PutOnAgain,
         )],
     ),
     (
         "NL-47",
         &[Perhaps(
             &["everything dies", "one node comes back", "all come back"],
-            Kind::Elsewhere,
+            DifferenceKind::Elsewhere,
             "a race between the two loops of kube-controller-manager",
         )],
     ),
     ("NL-48", &[Elsewhere("countdowns of pods: crates/core/tests/engines/node_lifecycle")]),
-    ("NL-49", &[In(ANYWHERE, Kind::LiftedInSteps)]),
+    ("NL-49", &[In(ANYWHERE, DifferenceKind::LiftedInSteps)]),
     (
         "S7",
         &[Perhaps(
             &["the controller stands still for longer than the grace period, and all nodes live"],
-            Kind::Elsewhere,
+            DifferenceKind::Elsewhere,
             "whether kube-controller-manager reads before it judges is a race",
         )],
     ),
@@ -117,7 +120,7 @@ impl Shows {
         matches!(self, In(..)) || matches!(self, Before(end, ..) if minor < *end)
     }
 
-    fn explains(&self, difference: &Difference) -> bool {
+    fn explains(&self, difference: &LifecycleDifference) -> bool {
         let (steps, kind) = match self {
             In(steps, kind) | Before(_, steps, kind) | Perhaps(steps, kind, _) => (steps, kind),
             Elsewhere(_) => return false,
@@ -135,13 +138,13 @@ fn ids() -> Vec<String> {
 }
 
 /// Prints the table. Returns the violations.
-pub(crate) fn judge(differences: &[Difference], minor: u32) -> Vec<String> {
+pub(crate) fn judge(differences: &[LifecycleDifference], minor: u32) -> Vec<String> {
     let mut wrong = Vec::new();
     let known: Vec<&str> = ROWS.iter().map(|(id, _)| *id).collect();
     if ids() != known {
         wrong.push(format!("docs/differences.md lists {:?} under D12, this test knows {known:?}", ids()));
     }
-    let mut shown: BTreeMap<&str, Vec<&Difference>> = BTreeMap::new();
+    let mut shown: BTreeMap<&str, Vec<&LifecycleDifference>> = BTreeMap::new();
     for difference in differences {
         match ROWS.iter().find(|(_, shows)| shows.iter().any(|shows| shows.explains(difference))) {
             Some((id, _)) => shown.entry(id).or_default().push(difference),

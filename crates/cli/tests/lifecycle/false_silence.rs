@@ -1,13 +1,13 @@
 //! Tests which nodes kube-controller-manager declares silent after it, its connection or the API server was paused,
 //! while all nodes live (row S7 of D12).
 
-use super::fleet::Fleet;
+use super::fleet::RealFleet;
 use super::observation_gaps::{AWAY, BACK, NODES, RATE};
 use super::side::original;
 use crate::real::accounts::leading_to;
 use crate::real::harness::AuditExceptions;
 use crate::real::program::free_port;
-use crate::real::proxy::Proxy;
+use crate::real::proxy::ScenarioProxy;
 use crate::real::witness::Witness;
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_envtest::heartbeats::plans;
@@ -36,9 +36,9 @@ pub(crate) async fn nodes_that_kube_controller_manager_declares_silent(
     cluster: &mut Cluster,
     _: &Witness,
 ) -> AuditExceptions {
-    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
+    let fleet = RealFleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let door = free_port();
-    let proxy = Proxy::on(door, cluster.port(0));
+    let proxy = ScenarioProxy::on(door, cluster.port(0));
     let mut flags = RATE.flags();
     flags.push(format!("--kubeconfig={}", leading_to(cluster, Account::Admin, door).display()));
     let original = original(cluster, &flags).await;
@@ -66,7 +66,7 @@ pub(crate) async fn nodes_that_kube_controller_manager_declares_silent(
         println!("{still:?} stood still: {} of {NODES} live nodes are called silent", declared.len());
         *silent.entry(still).or_default() += declared.len();
         fleet.heartbeats.revive(&fleet.admin, &declared).await.unwrap();
-        let well = |fleet: &Fleet| {
+        let well = |fleet: &RealFleet| {
             fleet.record.those(|sight| sight.ready() != "True" || sight.is_evicting()).is_empty()
         };
         fleet.until("all to be ready again", BACK, well).await;

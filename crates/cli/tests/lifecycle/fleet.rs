@@ -36,7 +36,7 @@ impl Rate {
 }
 
 /// The nodes of one cluster.
-pub(crate) struct Fleet {
+pub(crate) struct RealFleet {
     pub(crate) admin: TestApi,
     pub(crate) heartbeats: Heartbeats,
     pub(crate) record: NodeHistory,
@@ -44,7 +44,7 @@ pub(crate) struct Fleet {
     pub(crate) rate: Rate,
 }
 
-impl Fleet {
+impl RealFleet {
     /// Creates the nodes and follows them.
     pub(crate) async fn start(cluster: &Cluster, plans: Vec<FakeNode>, rate: Rate) -> Self {
         let admin = cluster.api(Account::Admin).await.unwrap();

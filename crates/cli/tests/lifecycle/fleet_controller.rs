@@ -1,6 +1,6 @@
 //! Starts, kills and restarts Taintward for a fleet.
 
-use super::fleet::Fleet;
+use super::fleet::RealFleet;
 use super::side::CONTROLLER;
 use crate::real::program::Taintward;
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ pub(crate) struct FleetController {
 
 impl FleetController {
     /// Starts it without election, with node lifecycle only, under its own account, and waits until it acts.
-    pub(crate) async fn start(cluster: &Cluster, fleet: &Fleet) -> Self {
+    pub(crate) async fn start(cluster: &Cluster, fleet: &RealFleet) -> Self {
         let only = format!("--controllers={CONTROLLER}");
         Self::with(
             cluster,
@@ -34,7 +34,12 @@ impl FleetController {
     }
 
     /// The same with other flags and another path to the server.
-    pub(crate) async fn with(cluster: &Cluster, fleet: &Fleet, kubeconfig: &Path, flags: &[&str]) -> Self {
+    pub(crate) async fn with(
+        cluster: &Cluster,
+        fleet: &RealFleet,
+        kubeconfig: &Path,
+        flags: &[&str],
+    ) -> Self {
         access::grant_node_lifecycle(&fleet.admin).await.unwrap();
         let mut all = fleet.rate.flags();
         all.extend(flags.iter().map(|&flag| flag.to_owned()));

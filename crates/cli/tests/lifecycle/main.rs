@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
-use real::runner::{Group, Schedule, run};
+use real::runner::{ScenarioGroup, Schedule, run};
 use std::process::ExitCode;
 use taintward_envtest::ClusterConfig;
 
@@ -52,8 +52,8 @@ fn main() -> ExitCode {
 }
 
 /// The same script for kube-controller-manager and for Taintward.
-fn original() -> Group {
-    Group {
+fn original() -> ScenarioGroup {
+    ScenarioGroup {
         name: "original",
         options: ClusterConfig::default(),
         kwok: false,
@@ -62,8 +62,8 @@ fn original() -> Group {
 }
 
 /// How kube-controller-manager handles interruptions.
-fn false_silence() -> Group {
-    Group {
+fn false_silence() -> ScenarioGroup {
+    ScenarioGroup {
         name: "beliefs",
         options: ClusterConfig::default(),
         kwok: false,
@@ -72,8 +72,8 @@ fn false_silence() -> Group {
 }
 
 /// Hundreds of nodes that die and come back.
-fn deaths() -> Group {
-    Group {
+fn deaths() -> ScenarioGroup {
+    ScenarioGroup {
         name: "deaths",
         options: ClusterConfig::default(),
         kwok: false,
@@ -82,8 +82,8 @@ fn deaths() -> Group {
 }
 
 /// Controllers that observe nothing, or late.
-fn observation_gaps() -> Group {
-    Group {
+fn observation_gaps() -> ScenarioGroup {
+    ScenarioGroup {
         name: "doubts",
         options: ClusterConfig::default(),
         kwok: false,
@@ -96,8 +96,8 @@ fn observation_gaps() -> Group {
 }
 
 /// What other clients see of it, and concurrent writes.
-fn others() -> Group {
-    Group {
+fn others() -> ScenarioGroup {
+    ScenarioGroup {
         name: "others",
         options: ClusterConfig::default(),
         kwok: false,

@@ -1,12 +1,12 @@
 //! Tests interrupted observation: a stopped process, a cut network, an absent API server (S7, P16, P37).
 
-use super::fleet::{Fleet, Rate};
+use super::fleet::{Rate, RealFleet};
 use super::fleet_controller::FleetController;
 use super::side::CONTROLLER;
 use crate::real::accounts::leading_to;
 use crate::real::harness::AuditExceptions;
 use crate::real::program::free_port;
-use crate::real::proxy::Proxy;
+use crate::real::proxy::ScenarioProxy;
 use crate::real::witness::Witness;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -31,14 +31,14 @@ pub(super) const BACK: Duration = Duration::from_secs(8 + 6);
 pub(super) const NODES: usize = 60;
 
 /// Silences one node of the fleet.
-fn one_dies(fleet: &Fleet) -> BTreeSet<String> {
+fn one_dies(fleet: &RealFleet) -> BTreeSet<String> {
     let dead = vec![fleet.heartbeats.all()[NODES / 2].clone()];
     fleet.silence(&dead);
     dead.into_iter().collect()
 }
 
 /// Checks that the dead node is tainted, and no other was; then revives it.
-async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: HistoryPosition) {
+async fn only_the_dead_one(fleet: &RealFleet, dead: BTreeSet<String>, mark: HistoryPosition) {
     fleet.until("the dead one to be tainted", BACK, |fleet| fleet.evicting() == dead).await;
     let declared = fleet.record.those(|sight| sight.ready() != "True");
     assert_eq!(declared, dead, "S7: no other node was declared silent");
@@ -54,7 +54,7 @@ pub(crate) async fn a_paused_controller_declares_no_node_silent(
     cluster: &mut Cluster,
     _: &Witness,
 ) -> AuditExceptions {
-    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
+    let fleet = RealFleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let ours = FleetController::start(cluster, &fleet).await;
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);
@@ -73,9 +73,9 @@ pub(crate) async fn a_disconnected_controller_declares_no_node_silent(
     cluster: &mut Cluster,
     _: &Witness,
 ) -> AuditExceptions {
-    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
+    let fleet = RealFleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let (door, nowhere) = (free_port(), free_port());
-    let proxy = Proxy::on(door, cluster.port(0));
+    let proxy = ScenarioProxy::on(door, cluster.port(0));
     let only = format!("--controllers={CONTROLLER}");
     let flags = [only.as_str(), "--leader-elect=false"];
     let ours =
@@ -106,7 +106,7 @@ pub(crate) async fn a_paused_server_makes_no_node_silent(
     cluster: &mut Cluster,
     _: &Witness,
 ) -> AuditExceptions {
-    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), RATE).await;
+    let fleet = RealFleet::start(cluster, plans(NODES, 3, 0), RATE).await;
     let ours = FleetController::start(cluster, &fleet).await;
     let mark = fleet.record.mark();
     let dead = one_dies(&fleet);

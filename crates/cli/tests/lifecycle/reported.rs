@@ -1,6 +1,6 @@
 //! Tests events, pod conditions, metrics and rights (NL-17, NL-19, NL-29, NL-60), with evictions in the same process.
 
-use super::fleet::{Fleet, Rate};
+use super::fleet::{Rate, RealFleet};
 use super::fleet_controller::FleetController;
 use super::side::CONTROLLER;
 use crate::real::harness::{AuditExceptions, ScenarioHarness, seconds};
@@ -39,7 +39,7 @@ async fn reported(witness: &Witness, uid: &str, what: [&str; 4]) {
     }
 }
 
-fn uid(fleet: &Fleet, node: &str) -> String {
+fn uid(fleet: &RealFleet, node: &str) -> String {
     fleet.record.sight(node).unwrap().uid
 }
 
@@ -55,7 +55,7 @@ async fn is_ready(harness: &ScenarioHarness<'_>, name: &str, status: &str) -> bo
 /// sufficient.
 pub(crate) async fn upstreams_words_and_series(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
-    let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
+    let fleet = RealFleet::start(cluster, plans(6, 2, 0), RATE).await;
     let ready = harness
         .create_pod(pod("told-ready", "node-00000").bearing("node.kubernetes.io/unreachable", None))
         .await;
@@ -146,7 +146,7 @@ pub(crate) async fn its_pods_go_when_their_time_is_over(
     witness: &Witness,
 ) -> AuditExceptions {
     let harness = ScenarioHarness::of(cluster, witness).await;
-    let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
+    let fleet = RealFleet::start(cluster, plans(6, 2, 0), RATE).await;
     let bearing = pod("both", "node-00003").bearing("node.kubernetes.io/unreachable", Some(3));
     let goes = harness.create_pod(bearing).await;
     let both = format!("--controllers=taint-eviction-controller,{CONTROLLER}");

@@ -1,6 +1,6 @@
 //! Tests a killed leader and an observer (L8, S6, S14).
 
-use super::fleet::Fleet;
+use super::fleet::RealFleet;
 use super::reported::RATE;
 use super::side::CONTROLLER;
 use crate::real::accounts;
@@ -35,7 +35,7 @@ fn flags(more: &[&str]) -> Vec<String> {
 /// L8, NL-40: the leader dies together with a node. The next leader observed the silence itself, taints in time, and
 /// keeps the taints of nodes that were dead before. Both may do exactly what deploy/ grants (NL-60).
 pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) -> AuditExceptions {
-    let fleet = Fleet::start(cluster, plans(20, 2, 0), RATE).await;
+    let fleet = RealFleet::start(cluster, plans(20, 2, 0), RATE).await;
     access::grant_node_lifecycle(&fleet.admin).await.unwrap();
     let flags = flags(&QUICK);
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -70,7 +70,7 @@ pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) ->
 
 /// S14: with permission to read only, it reports which nodes it would have tainted, and never writes.
 pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
-    let fleet = Fleet::start(cluster, plans(6, 2, 0), RATE).await;
+    let fleet = RealFleet::start(cluster, plans(6, 2, 0), RATE).await;
     let rules = json!([
         {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "watch"]},

@@ -3,7 +3,7 @@
 use super::false_silence::READS_LIVE;
 use super::fleet::Rate;
 use super::rejection;
-use super::side::{ControllerKind, Side};
+use super::side::{ControllerKind, LifecycleController};
 use serde_json::json;
 use std::time::Duration;
 use taintward_envtest::fixtures::{delete_node, set_taints};
@@ -40,7 +40,7 @@ pub(crate) fn plans() -> Vec<FakeNode> {
 }
 
 /// Runs the whole script.
-pub(crate) async fn play(side: &mut Side<'_>) {
+pub(crate) async fn play(side: &mut LifecycleController<'_>) {
     side.begin("all nodes are ready");
     side.end(CALM).await;
     dies_and_returns(side).await;
@@ -54,7 +54,7 @@ pub(crate) async fn play(side: &mut Side<'_>) {
     is_paused(side).await;
 }
 
-async fn dies_and_returns(side: &mut Side<'_>) {
+async fn dies_and_returns(side: &mut LifecycleController<'_>) {
     side.begin("a node dies");
     side.fleet.heartbeats.silence(["a0"]).unwrap();
     side.expect(["a0"], &DEAD);
@@ -66,7 +66,7 @@ async fn dies_and_returns(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn reports_conditions(side: &mut Side<'_>) {
+async fn reports_conditions(side: &mut LifecycleController<'_>) {
     side.begin("a node says it is not ready");
     set_conditions(&side.fleet.admin, "a1", &[("Ready", "False")]).await.unwrap();
     side.expect(["a1"], &UNREADY);
@@ -107,7 +107,7 @@ async fn reports_conditions(side: &mut Side<'_>) {
     pressure(side).await;
 }
 
-async fn pressure(side: &mut Side<'_>) {
+async fn pressure(side: &mut LifecycleController<'_>) {
     const KINDS: [&str; 4] = ["MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"];
     side.begin("pressure of every kind");
     let conditions = KINDS.map(|kind| (kind, "True"));
@@ -124,7 +124,7 @@ async fn pressure(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn is_cordoned_and_tainted(side: &mut Side<'_>) {
+async fn is_cordoned_and_tainted(side: &mut LifecycleController<'_>) {
     side.begin("a node is cordoned");
     cordon(&side.fleet.admin, "a4", true).await.unwrap();
     side.expect(["a4"], &SHUT);
@@ -149,7 +149,7 @@ async fn is_cordoned_and_tainted(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn is_rejected(side: &mut Side<'_>) {
+async fn is_rejected(side: &mut LifecycleController<'_>) {
     side.begin("a taint is refused by the server for a while");
     rejection::begin(&side.fleet.admin, "c3").await;
     set_conditions(&side.fleet.admin, "c2", &[("MemoryPressure", "True")]).await.unwrap();
@@ -174,7 +174,7 @@ async fn is_rejected(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn zones_die(side: &mut Side<'_>) {
+async fn zones_die(side: &mut LifecycleController<'_>) {
     let zone = side.fleet.heartbeats.zone("b");
     side.begin("half a zone dies");
     side.fleet.heartbeats.silence(&zone[..3]).unwrap();
@@ -203,7 +203,7 @@ async fn zones_die(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn odd_things(side: &mut Side<'_>) {
+async fn odd_things(side: &mut LifecycleController<'_>) {
     side.begin("two nodes die");
     side.fleet.heartbeats.silence(["a0", "c0"]).unwrap();
     side.expect(["a0", "c0"], &DEAD);
@@ -240,7 +240,7 @@ async fn odd_things(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn everything_dies(side: &mut Side<'_>) {
+async fn everything_dies(side: &mut LifecycleController<'_>) {
     let all = side.fleet.heartbeats.all();
     side.begin("a node dies before all others");
     side.fleet.heartbeats.silence(["b0"]).unwrap();
@@ -273,7 +273,7 @@ async fn everything_dies(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn is_excluded(side: &mut Side<'_>) {
+async fn is_excluded(side: &mut LifecycleController<'_>) {
     side.begin("a node dies in a zone whose nodes are all excluded from disruption");
     for node in ["d0", "d1"] {
         label(&side.fleet.admin, node, EXCLUDED, Some("")).await.unwrap();
@@ -291,7 +291,7 @@ async fn is_excluded(side: &mut Side<'_>) {
     side.end(CALM).await;
 }
 
-async fn is_paused(side: &mut Side<'_>) {
+async fn is_paused(side: &mut LifecycleController<'_>) {
     side.begin("the controller stands still for longer than the grace period, and all nodes live");
     if side.controller == ControllerKind::Upstream {
         // D12, S7: it takes what it has not read yet for silence.

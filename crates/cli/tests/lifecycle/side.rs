@@ -1,6 +1,6 @@
 //! Runs one of the two controllers with the script, on a cluster of its own.
 
-use super::fleet::{Fleet, Rate};
+use super::fleet::{Rate, RealFleet};
 use super::trail::{Played, Trails};
 use crate::real::program::Taintward;
 use jiff::Timestamp;
@@ -24,26 +24,26 @@ pub(crate) enum ControllerKind {
 }
 
 /// The running controller.
-enum Running {
+enum RunningLifecycle {
     Nothing,
     Original(ChildProcess),
     Ours(Taintward),
 }
 
 /// One side.
-pub(crate) struct Side<'c> {
+pub(crate) struct LifecycleController<'c> {
     pub(crate) controller: ControllerKind,
-    pub(crate) fleet: Fleet,
+    pub(crate) fleet: RealFleet,
     cluster: &'c Cluster,
     flags: Vec<String>,
-    running: Running,
+    running: RunningLifecycle,
     /// The allowed sets of own taints of each node.
     expected: BTreeMap<String, Vec<BTreeSet<String>>>,
     began: (String, HistoryPosition, Timestamp),
     pub(crate) played: Vec<Played>,
 }
 
-impl<'c> Side<'c> {
+impl<'c> LifecycleController<'c> {
     /// Starts the nodes and the controller.
     pub(crate) async fn start(
         controller: ControllerKind,
@@ -53,7 +53,7 @@ impl<'c> Side<'c> {
         more: &[&str],
     ) -> Self {
         let expected = plans.iter().map(|plan| (plan.name.clone(), vec![BTreeSet::new()])).collect();
-        let fleet = Fleet::start(cluster, plans, rate).await;
+        let fleet = RealFleet::start(cluster, plans, rate).await;
         access::grant_node_lifecycle(&fleet.admin).await.unwrap();
         let mut flags = rate.flags();
         flags.extend(more.iter().map(|&flag| flag.to_owned()));
@@ -63,7 +63,7 @@ impl<'c> Side<'c> {
             fleet,
             cluster,
             flags,
-            running: Running::Nothing,
+            running: RunningLifecycle::Nothing,
             expected,
             began,
             played: Vec::new(),
@@ -75,7 +75,7 @@ impl<'c> Side<'c> {
     /// Starts the controller and waits until it acts.
     pub(crate) async fn launch(&mut self) {
         self.running = match self.controller {
-            ControllerKind::Upstream => Running::Original(original(self.cluster, &self.flags).await),
+            ControllerKind::Upstream => RunningLifecycle::Original(original(self.cluster, &self.flags).await),
             ControllerKind::Taintward => {
                 let flags: Vec<String> =
                     [format!("--controllers={CONTROLLER}"), "--leader-elect=false".into()]
@@ -83,7 +83,7 @@ impl<'c> Side<'c> {
                         .chain(self.flags.iter().cloned())
                         .collect();
                 let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-                Running::Ours(Taintward::acting(self.cluster, &flags).await)
+                RunningLifecycle::Ours(Taintward::acting(self.cluster, &flags).await)
             }
         };
     }
@@ -96,18 +96,18 @@ impl<'c> Side<'c> {
     /// `kill -9`.
     pub(crate) fn kill(&mut self) {
         match &mut self.running {
-            Running::Nothing => {}
-            Running::Original(program) => drop(program.kill().unwrap()),
-            Running::Ours(taintward) => taintward.kill(),
+            RunningLifecycle::Nothing => {}
+            RunningLifecycle::Original(program) => drop(program.kill().unwrap()),
+            RunningLifecycle::Ours(taintward) => taintward.kill(),
         }
-        self.running = Running::Nothing;
+        self.running = RunningLifecycle::Nothing;
     }
 
     fn program(&self) -> &ChildProcess {
         match &self.running {
-            Running::Nothing => panic!("no controller runs"),
-            Running::Original(program) => program,
-            Running::Ours(taintward) => taintward.program(),
+            RunningLifecycle::Nothing => panic!("no controller runs"),
+            RunningLifecycle::Original(program) => program,
+            RunningLifecycle::Ours(taintward) => taintward.program(),
         }
     }
 

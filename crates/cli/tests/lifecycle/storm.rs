@@ -1,6 +1,6 @@
 //! Tests that thousands of concurrent taint edits lose no taint of another client and restore none (S8).
 
-use super::fleet::{Fleet, Rate};
+use super::fleet::{Rate, RealFleet};
 use super::fleet_controller::FleetController;
 use crate::real::harness::AuditExceptions;
 use crate::real::witness::Witness;
@@ -38,9 +38,9 @@ fn edits() -> usize {
 type Model = BTreeMap<String, BTreeSet<String>>;
 
 /// Random numbers with a fixed seed.
-struct Dice(u64);
+struct StormDice(u64);
 
-impl Dice {
+impl StormDice {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % bound
@@ -52,7 +52,7 @@ pub(crate) async fn no_taint_of_another_client_is_lost_or_resurrected(
     cluster: &mut Cluster,
     witness: &Witness,
 ) -> AuditExceptions {
-    let fleet = Fleet::start(cluster, plans(NODES + BY_KUBECTL.len(), 2, 0), RATE).await;
+    let fleet = RealFleet::start(cluster, plans(NODES + BY_KUBECTL.len(), 2, 0), RATE).await;
     let ours = FleetController::start(cluster, &fleet).await;
     let nodes: Vec<String> = fleet.heartbeats.all().split_off(BY_KUBECTL.len());
     let stop = AtomicBool::new(false);
@@ -83,8 +83,8 @@ pub(crate) async fn no_taint_of_another_client_is_lost_or_resurrected(
 }
 
 /// One user that adds and removes its own taints without losing other users' edits.
-async fn write(fleet: &Fleet, nodes: &[String], writer: usize, edits: usize) -> Model {
-    let mut dice = Dice(writer as u64 + 1);
+async fn write(fleet: &RealFleet, nodes: &[String], writer: usize, edits: usize) -> Model {
+    let mut dice = StormDice(writer as u64 + 1);
     let mut model = Model::new();
     for edit in 0..edits {
         let node = &nodes[dice.below(nodes.len())];
@@ -101,7 +101,7 @@ async fn write(fleet: &Fleet, nodes: &[String], writer: usize, edits: usize) -> 
 }
 
 /// Adds or removes a taint: with the version, as `kubectl edit`, or as a JSON Patch that tests the list.
-async fn edit_taint(fleet: &Fleet, node: &str, taint: &str, put: bool, strategic: bool) {
+async fn edit_taint(fleet: &RealFleet, node: &str, taint: &str, put: bool, strategic: bool) {
     let path = format!("/api/v1/nodes/{node}");
     let (key, effect) = taint.split_once(':').unwrap();
     loop {
@@ -157,7 +157,7 @@ async fn by_kubectl(cluster: &Cluster, stop: &AtomicBool) -> Model {
 }
 
 /// Meanwhile every node gives reasons for managed taints, and withdraws them. Returns how often.
-async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
+async fn toss(fleet: &RealFleet, stop: &AtomicBool) -> usize {
     let nodes = fleet.heartbeats.all();
     let mut turns = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -181,7 +181,7 @@ async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
 }
 
 /// Makes all nodes ready again, and waits until they lose the managed taints.
-async fn settle(fleet: &Fleet) {
+async fn settle(fleet: &RealFleet) {
     for node in fleet.heartbeats.all() {
         cordon(&fleet.admin, &node, false).await.unwrap();
         set_conditions(&fleet.admin, &node, &[("Ready", "True"), ("DiskPressure", "False")]).await.unwrap();

@@ -17,12 +17,12 @@ pub(crate) async fn until<T>(what: &str, question: impl AsyncFn() -> Result<Opti
 }
 
 /// A view of a namespace.
-pub(crate) struct Check<'a> {
+pub(crate) struct PartsCheck<'a> {
     pub(crate) api: &'a TestApi,
     pub(crate) namespace: &'a str,
 }
 
-impl Check<'_> {
+impl PartsCheck<'_> {
     /// The path of an object of the group `apps`.
     pub(crate) fn apps(&self, plural: &str, name: &str) -> String {
         format!("/apis/apps/v1/namespaces/{}/{plural}/{name}", self.namespace)

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 const NAMESPACE: &str = "taintward-system";
 
 /// Ended when dropped.
-pub(crate) struct Installed(Vec<InstalledProcess>);
+pub(crate) struct InstalledParts(Vec<InstalledProcess>);
 
 struct InstalledProcess {
     child: Child,
@@ -25,7 +25,7 @@ impl Drop for InstalledProcess {
     }
 }
 
-impl Installed {
+impl InstalledParts {
     /// Starts both, and waits until the API server calls the webhook.
     pub(crate) fn at_work(place: &Place, kubectl: &Path) -> Self {
         let hands = Hands { place, kubectl };

@@ -8,7 +8,7 @@ use taintward_envtest::TestApi;
 
 /// Pods, each counted once.
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct LedgerCounts {
     pub(crate) created: usize,
     pub(crate) gone: usize,
     /// Evicted because of a NoExecute taint.
@@ -17,7 +17,7 @@ pub(crate) struct Counts {
     pub(crate) by_request: usize,
 }
 
-impl Counts {
+impl LedgerCounts {
     /// The number of present pods.
     pub(crate) fn there(&self) -> usize {
         self.created - self.gone
@@ -25,13 +25,13 @@ impl Counts {
 }
 
 #[derive(Default)]
-struct Pod {
+struct LedgerPod {
     gone: bool,
     reason: Option<String>,
 }
 
 pub(crate) struct Ledger {
-    pods: Arc<Mutex<BTreeMap<String, Pod>>>,
+    pods: Arc<Mutex<BTreeMap<String, LedgerPod>>>,
     watching: tokio::task::JoinHandle<()>,
 }
 
@@ -40,7 +40,7 @@ impl Ledger {
         let list = api.get("/api/v1/pods").await.unwrap();
         let since = list["metadata"]["resourceVersion"].as_str().unwrap();
         let mut lines = api.watch(&format!("/api/v1/pods?watch=1&resourceVersion={since}")).await.unwrap();
-        let pods = Arc::<Mutex<BTreeMap<String, Pod>>>::default();
+        let pods = Arc::<Mutex<BTreeMap<String, LedgerPod>>>::default();
         let kept = Arc::clone(&pods);
         let watching = tokio::spawn(async move {
             while let Some(line) = lines.try_next().await.unwrap() {
@@ -51,12 +51,12 @@ impl Ledger {
         Self { pods, watching }
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> LedgerCounts {
         assert!(!self.watching.is_finished(), "the watch has ended: pods were missed");
         let pods = self.pods.lock().unwrap();
-        let count = |wanted: &dyn Fn(&Pod) -> bool| pods.values().filter(|pod| wanted(pod)).count();
-        let because = |why: &str| count(&|pod: &Pod| pod.reason.as_deref() == Some(why) && pod.gone);
-        Counts {
+        let count = |wanted: &dyn Fn(&LedgerPod) -> bool| pods.values().filter(|pod| wanted(pod)).count();
+        let because = |why: &str| count(&|pod: &LedgerPod| pod.reason.as_deref() == Some(why) && pod.gone);
+        LedgerCounts {
             created: pods.len(),
             gone: count(&|pod| pod.gone),
             by_taint: because("DeletionByTaintManager"),
@@ -71,7 +71,7 @@ impl Drop for Ledger {
     }
 }
 
-fn note(pods: &mut BTreeMap<String, Pod>, event: &Value) {
+fn note(pods: &mut BTreeMap<String, LedgerPod>, event: &Value) {
     let object = &event["object"];
     let uid = object["metadata"]["uid"].as_str().unwrap_or_else(|| panic!("not of a pod: {event}"));
     let pod = pods.entry(uid.to_owned()).or_default();

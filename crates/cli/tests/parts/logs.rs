@@ -59,22 +59,22 @@ pub(crate) struct Judged {
     pub(crate) unusual: Vec<String>,
 }
 
-struct Line<'a> {
+struct LogLine<'a> {
     severity: char,
     file: &'a str,
     contains: &'a str,
 }
 
 /// Parses `E0102 15:04:05.123456   12345 file.go:12] words`; `None` for a continuation line.
-fn parse(line: &str) -> Option<Line<'_>> {
+fn parse(line: &str) -> Option<LogLine<'_>> {
     let severity = line.chars().next().filter(|one| "IWEF".contains(*one))?;
     let (head, contains) = line.split_once("] ")?;
     let (file, _) = head.split_whitespace().nth(3)?.split_once(':')?;
-    Some(Line { severity, file, contains })
+    Some(LogLine { severity, file, contains })
 }
 
 /// The message without its variable parts.
-fn kind(line: &Line<'_>) -> String {
+fn kind(line: &LogLine<'_>) -> String {
     let varies = |word: &str| word.chars().any(|one| one.is_ascii_digit()) || word.len() > 60;
     let words = line.contains.split_whitespace().map(|word| if varies(word) { "…" } else { word });
     let words = words.collect::<Vec<_>>().join(" ");
@@ -84,7 +84,7 @@ fn kind(line: &Line<'_>) -> String {
 pub(crate) fn judge(logs: &[(&str, String)]) -> Judged {
     let mut judged = Judged { reported: String::new(), unusual: Vec::new() };
     for (program, log) in logs {
-        let lines: Vec<(&str, Line<'_>)> =
+        let lines: Vec<(&str, LogLine<'_>)> =
             log.lines().filter_map(|line| Some((line, parse(line)?))).collect();
         assert!(!lines.is_empty(), "{program} has written nothing that looks like klog");
         let mut kinds: BTreeMap<String, usize> = BTreeMap::new();

@@ -12,15 +12,15 @@ const CONTROLLERS: &str = "deployment-controller,replicaset-controller,daemonset
                            pod-garbage-collector-controller,taint-eviction-controller,node-lifecycle-controller";
 
 /// The running programs; dropping this kills those that still run.
-pub(crate) struct Programs(Vec<Running>);
+pub(crate) struct PartPrograms(Vec<RunningProgram>);
 
-struct Running {
+struct RunningProgram {
     name: &'static str,
     child: Child,
     log: PathBuf,
 }
 
-impl Programs {
+impl PartPrograms {
     pub(crate) fn start(place: &Place, tools: &Binaries) -> Self {
         let start = |name: &'static str, flags: &[String]| {
             let log = place.folder.join(format!("{name}.log"));
@@ -33,7 +33,7 @@ impl Programs {
                 .stderr(File::create(&log).unwrap())
                 .spawn()
                 .unwrap();
-            Running { name, child, log }
+            RunningProgram { name, child, log }
         };
         let controllers = format!("--controllers={CONTROLLERS}");
         Self(vec![start("kube-scheduler", &[]), start("kube-controller-manager", &[controllers])])
@@ -41,7 +41,7 @@ impl Programs {
 
     /// Checks that both are still running.
     pub(crate) fn expect_running(&mut self) {
-        for Running { name, child, log } in &mut self.0 {
+        for RunningProgram { name, child, log } in &mut self.0 {
             let ended = child.try_wait().unwrap();
             assert!(ended.is_none(), "{name} ended: {ended:?}\n{}", fs::read_to_string(log).unwrap());
         }
@@ -49,19 +49,19 @@ impl Programs {
 
     /// Kills them, because a graceful end would leave lines in the logs that the server did not cause.
     pub(crate) fn end(&mut self) {
-        for Running { child, .. } in &mut self.0 {
+        for RunningProgram { child, .. } in &mut self.0 {
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 
     pub(crate) fn logs(&self) -> Vec<(&'static str, String)> {
-        let bytes = |one: &Running| fs::read(&one.log).unwrap();
+        let bytes = |one: &RunningProgram| fs::read(&one.log).unwrap();
         self.0.iter().map(|one| (one.name, String::from_utf8_lossy(&bytes(one)).into_owned())).collect()
     }
 }
 
-impl Drop for Programs {
+impl Drop for PartPrograms {
     fn drop(&mut self) {
         self.end();
     }

@@ -1,6 +1,6 @@
 //! Runs a round of everyday work: workloads are scaled, rolled, evicted, cordoned, tainted and deleted.
 
-use super::check::{Check, is_ready, name_of, node_of, uids, until};
+use super::check::{PartsCheck, is_ready, name_of, node_of, uids, until};
 use super::place::Place;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -19,15 +19,15 @@ const BORNE: Duration = Duration::from_secs(2);
 
 /// The responses to eviction requests.
 #[derive(Debug, Default)]
-pub(crate) struct Responses {
+pub(crate) struct WorkResponses {
     pub(crate) granted: usize,
     pub(crate) rejected: usize,
 }
 
 /// Runs one round in its own namespace, with nodes in turn.
-pub(crate) async fn round(place: &Place, number: usize, responses: &mut Responses) {
+pub(crate) async fn round(place: &Place, number: usize, responses: &mut WorkResponses) {
     let namespace = format!("round-{number}");
-    let check = Check { api: &place.api, namespace: &namespace };
+    let check = PartsCheck { api: &place.api, namespace: &namespace };
     furnish(&check, place.nodes.len()).await;
     scale_and_roll(&check, place.nodes.len()).await;
     evict(&check, responses).await;
@@ -63,7 +63,7 @@ fn budget(app: &str, spec: (&str, usize)) -> Value {
     })
 }
 
-async fn furnish(check: &Check<'_>, nodes: usize) {
+async fn furnish(check: &PartsCheck<'_>, nodes: usize) {
     let api = check.api;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": check.namespace}});
     api.create("/api/v1/namespaces", &namespace).await.unwrap();
@@ -89,17 +89,17 @@ async fn furnish(check: &Check<'_>, nodes: usize) {
     check.allowed("cart", 1).await;
 }
 
-async fn change(check: &Check<'_>, path: &str, patch: Value) {
+async fn change(check: &PartsCheck<'_>, path: &str, patch: Value) {
     check.api.patch(path, PatchType::Merge, &patch.to_string()).await.unwrap();
 }
 
-async fn scale(check: &Check<'_>, name: &str, replicas: usize) {
+async fn scale(check: &PartsCheck<'_>, name: &str, replicas: usize) {
     change(check, &check.apps("deployments", name), json!({"spec": {"replicas": replicas}})).await;
     check.available(name, replicas).await;
 }
 
 /// After a rollout every pod is a new one.
-async fn scale_and_roll(check: &Check<'_>, nodes: usize) {
+async fn scale_and_roll(check: &PartsCheck<'_>, nodes: usize) {
     let first = uids(&check.pods("web").await.unwrap());
     scale(check, "web", WEB + 3).await;
     assert!(
@@ -124,7 +124,7 @@ async fn scale_and_roll(check: &Check<'_>, nodes: usize) {
 }
 
 /// Requests an eviction. Returns whether it was granted; the only valid rejection is the budget's.
-async fn request(check: &Check<'_>, pod: &Value) -> bool {
+async fn request(check: &PartsCheck<'_>, pod: &Value) -> bool {
     let name = name_of(pod);
     let eviction = json!({
         "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": check.namespace},
@@ -138,7 +138,7 @@ async fn request(check: &Check<'_>, pod: &Value) -> bool {
 
 /// A budget that allows no disruption keeps all pods; one that keeps four keeps four, however many evictions are
 /// requested at the same time.
-async fn evict(check: &Check<'_>, responses: &mut Responses) {
+async fn evict(check: &PartsCheck<'_>, responses: &mut WorkResponses) {
     let pods = check.pods("web").await.unwrap();
     let requested = join_all(pods.iter().map(|pod| request(check, pod))).await;
     assert!(!requested.contains(&true), "the budget allows no eviction");
@@ -165,13 +165,13 @@ async fn evict(check: &Check<'_>, responses: &mut Responses) {
     assert_eq!(left, WEB - granted, "only the pods whose eviction was granted are gone");
 }
 
-async fn has_taint(check: &Check<'_>, node: &str, key: &str) -> Result<bool, TestApiError> {
+async fn has_taint(check: &PartsCheck<'_>, node: &str, key: &str) -> Result<bool, TestApiError> {
     let node = check.api.get(&format!("/api/v1/nodes/{node}")).await?;
     Ok(node["spec"]["taints"].as_array().into_iter().flatten().any(|taint| taint["key"] == key))
 }
 
 /// No pod is scheduled to a cordoned node, and none leaves it.
-async fn cordon(check: &Check<'_>, node: &str) {
+async fn cordon(check: &PartsCheck<'_>, node: &str) {
     let mark = "node.kubernetes.io/unschedulable";
     let path = format!("/api/v1/nodes/{node}");
     change(check, &path, json!({"spec": {"unschedulable": true}})).await;
@@ -190,7 +190,7 @@ async fn cordon(check: &Check<'_>, node: &str) {
 
 /// A pod that does not tolerate the taint leaves and is recreated elsewhere; one that tolerates it for a while leaves
 /// after that; one that tolerates it stays.
-async fn evict_by_taint(check: &Check<'_>) {
+async fn evict_by_taint(check: &PartsCheck<'_>) {
     let node = node_of(&check.pods("cart").await.unwrap()[0]).to_owned();
     let agent = uids(&check.pods_on("agent", &node).await.unwrap());
     let cart = uids(&check.pods_on("cart", &node).await.unwrap());
@@ -216,12 +216,12 @@ async fn evict_by_taint(check: &Check<'_>) {
     assert_eq!(uids(&check.pods_on("agent", &node).await.unwrap()), agent);
 }
 
-async fn delete(check: &Check<'_>, path: &str, propagation: &str) {
+async fn delete(check: &PartsCheck<'_>, path: &str, propagation: &str) {
     check.api.delete(path, &json!({"propagationPolicy": propagation})).await.unwrap();
 }
 
 /// Objects without owners are deleted, orphans that are kept stay, and a namespace is deleted with everything in it.
-async fn take_down(check: &Check<'_>) {
+async fn take_down(check: &PartsCheck<'_>) {
     let agent = uids(&check.pods("agent").await.unwrap());
     delete(check, &check.apps("daemonsets", "agent"), "Orphan").await;
     delete(check, &check.apps("deployments", "cart"), "Foreground").await;

@@ -1,6 +1,6 @@
 //! Tests preconditions of deletions against continuous writes to the same pods (P45).
 
-use super::harness::{AuditExceptions, ScenarioHarness, TestPod, let_controllers_observe, seconds};
+use super::harness::{AuditExceptions, RealPod, ScenarioHarness, let_controllers_observe, seconds};
 use super::program::Taintward;
 use super::witness::Witness;
 use serde_json::json;
@@ -51,6 +51,6 @@ async fn busy_pods_go(harness: &ScenarioHarness<'_>, node: &str) -> usize {
         () = go => {}
         _ = futures::future::join_all(busy) => unreachable!("they never end"),
     }
-    let writes = |pod: &TestPod| harness.witness.writes_on_pod(&pod.name);
+    let writes = |pod: &RealPod| harness.witness.writes_on_pod(&pod.name);
     pods.iter().flat_map(writes).filter(|entry| entry.code == 409).count()
 }

@@ -1,7 +1,7 @@
 //! Tests credentials that expire, are revoked or come late: evictions continue within seconds of valid ones.
 
 use super::harness::{
-    AuditExceptions, LATE_MAX, ScenarioHarness, TestPod, let_controllers_observe, let_seconds_pass,
+    AuditExceptions, LATE_MAX, RealPod, ScenarioHarness, let_controllers_observe, let_seconds_pass,
     let_time_pass_until, seconds,
 };
 use super::program::Taintward;
@@ -62,7 +62,7 @@ async fn revoke(harness: &ScenarioHarness<'_>, name: &str) {
 }
 
 /// A pod that is due, on a node of its own, and one that is not for long.
-async fn due(harness: &ScenarioHarness<'_>, name: &str) -> (TestPod, TestPod) {
+async fn due(harness: &ScenarioHarness<'_>, name: &str) -> (RealPod, RealPod) {
     harness.create_node(name).await;
     let due = harness.create_pod(pod(name, name)).await;
     let long = harness.create_pod(pod(&format!("{name}-long"), name).bearing("k", Some(300))).await;
@@ -72,7 +72,7 @@ async fn due(harness: &ScenarioHarness<'_>, name: &str) -> (TestPod, TestPod) {
 }
 
 /// Checks that all due pods leave within seconds of this time, and no others.
-async fn goes_on(harness: &ScenarioHarness<'_>, pods: &[(TestPod, TestPod)], name: &str, back: Timestamp) {
+async fn goes_on(harness: &ScenarioHarness<'_>, pods: &[(RealPod, RealPod)], name: &str, back: Timestamp) {
     for (due, long) in pods {
         harness.goes_within(due, back, back + seconds(BACK)).await;
         harness.stays_until(long, Timestamp::now()).await;

@@ -2,11 +2,11 @@
 
 use super::accounts::leading_to;
 use super::harness::{
-    ActionTime, AuditExceptions, LATE_MAX, ScenarioHarness, TestPod, let_controllers_observe,
+    ActionTime, AuditExceptions, LATE_MAX, RealPod, ScenarioHarness, let_controllers_observe,
     let_seconds_pass, let_time_pass_until, seconds,
 };
 use super::program::{Taintward, free_port};
-use super::proxy::Proxy;
+use super::proxy::ScenarioProxy;
 use super::witness::Witness;
 use jiff::Timestamp;
 use serde_json::json;
@@ -53,12 +53,12 @@ async fn allow_deletions(harness: &ScenarioHarness<'_>) {
     harness.admin.delete(&format!("{POLICIES}/keep"), &json!({})).await.unwrap();
 }
 
-fn tries(witness: &Witness, pod: &TestPod) -> usize {
+fn tries(witness: &Witness, pod: &RealPod) -> usize {
     witness.writes_on_pod(&pod.name).iter().filter(|entry| entry.verb == "delete").count()
 }
 
 /// Whether the pod has the condition.
-async fn is_marked(harness: &ScenarioHarness<'_>, pod: &TestPod) -> bool {
+async fn is_marked(harness: &ScenarioHarness<'_>, pod: &RealPod) -> bool {
     let found = harness.find(pod).await.unwrap();
     let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.iter().any(|one| one["type"] == "DisruptionTarget" && one["status"] == "True")
@@ -162,9 +162,9 @@ pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: 
     let mut taintward = Taintward::acting(cluster, &[]).await;
     fixtures::create_node(&other, "silent", &[]).await.unwrap();
     let uid = pod("silent-due", "silent").bearing("silent", Some(3)).create(&other).await.unwrap();
-    let due = TestPod { name: "silent-due".into(), uid };
+    let due = RealPod { name: "silent-due".into(), uid };
     let uid = pod("silent-long", "silent").bearing("silent", Some(120)).create(&other).await.unwrap();
-    let long = TestPod { name: "silent-long".into(), uid };
+    let long = RealPod { name: "silent-long".into(), uid };
     let_controllers_observe().await;
     let done = ActionTime::during(set_taints(&other, "silent", &[no_execute("silent", "v")])).await;
     let_time_pass_until(done.before + seconds(1.0), "the countdown is under way").await;
@@ -219,7 +219,7 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
     let taintward = Taintward::acting(cluster, &ALONE).await;
     let make = async |name: &str, node: &str, bears: i64| {
         let uid = pod(name, node).bearing("away", Some(bears)).create(&other).await.unwrap();
-        TestPod { name: name.into(), uid }
+        RealPod { name: name.into(), uid }
     };
     for node in ["away-goes", "away-untainted", "away-tainted"] {
         fixtures::create_node(&other, node, &[]).await.unwrap();
@@ -266,7 +266,7 @@ pub(crate) async fn what_happened_while_the_server_was_away_counts(
 /// L4: behind a load balancer one of two servers may die during a countdown: no deadline moves.
 pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &Witness) -> AuditExceptions {
     let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
-    let balancer = Proxy::on(port, first);
+    let balancer = ScenarioProxy::on(port, first);
     let mut taintward = Taintward::start(cluster, &leading_to(cluster, Account::Taintward, port), &ALONE);
     taintward.ready().await;
     let other = TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
@@ -275,7 +275,7 @@ pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &
     }
     let make = async |name: &str, node: &str, bears: i64| {
         let uid = pod(name, node).bearing("two", Some(bears)).create(&other).await.unwrap();
-        TestPod { name: name.into(), uid }
+        RealPod { name: name.into(), uid }
     };
     let (counting, later) = (make("two", "two", 7).await, make("two-later", "two-later", 0).await);
     let_controllers_observe().await;
@@ -286,7 +286,7 @@ pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &
     let_time_pass_until(done.before + seconds(4.0), "the other server serves in the middle of the countdown")
         .await;
     let tainted = ActionTime::during(set_taints(&other, "two-later", &[no_execute("two", "v")])).await;
-    let deleted = async |pod: &TestPod| {
+    let deleted = async |pod: &RealPod| {
         let found = async || Ok(witness.deleted(&pod.uid));
         wait::until("the pod to be deleted", Duration::from_secs(20), found).await.unwrap()
     };

@@ -71,7 +71,7 @@ pub(crate) struct ScenarioHarness<'s> {
 
 /// A pod of a scenario.
 #[derive(Clone, Debug)]
-pub(crate) struct TestPod {
+pub(crate) struct RealPod {
     pub(crate) name: String,
     pub(crate) uid: String,
 }
@@ -85,14 +85,14 @@ pub(crate) struct ActionTime {
 
 /// The expected outcome of a pod.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Fate {
+pub(crate) enum PodFate {
     /// It stays.
     Stays,
     /// It leaves this many seconds after the action; not before, and hardly later.
     Goes(f64),
 }
 
-pub(crate) use Fate::{Goes, Stays};
+pub(crate) use PodFate::{Goes, Stays};
 
 pub(crate) fn seconds(seconds: f64) -> SignedDuration {
     SignedDuration::from_secs_f64(seconds)
@@ -132,14 +132,14 @@ impl<'s> ScenarioHarness<'s> {
     }
 
     /// Creates a pod.
-    pub(crate) async fn create_pod(&self, pod: PodFixture) -> TestPod {
+    pub(crate) async fn create_pod(&self, pod: PodFixture) -> RealPod {
         let name = pod.name();
         let uid = pod.create(&self.admin).await.unwrap();
-        TestPod { name, uid }
+        RealPod { name, uid }
     }
 
     /// The present pod; `None` if it is gone.
-    pub(crate) async fn find(&self, pod: &TestPod) -> Option<Value> {
+    pub(crate) async fn find(&self, pod: &RealPod) -> Option<Value> {
         let found = fixtures::find_pod(&self.admin, &pod.name).await.unwrap();
         found.filter(|found| found["metadata"]["uid"] == pod.uid.as_str())
     }
@@ -155,7 +155,7 @@ impl<'s> ScenarioHarness<'s> {
     }
 
     /// Binds a pod to a node, as a scheduler does.
-    pub(crate) async fn bind(&self, pod: &TestPod, node: &str) -> ActionTime {
+    pub(crate) async fn bind(&self, pod: &RealPod, node: &str) -> ActionTime {
         let path = format!("/api/v1/namespaces/{}/pods/{}/binding", fixtures::NAMESPACE, pod.name);
         let binding = json!({
             "apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod.name},
@@ -165,7 +165,7 @@ impl<'s> ScenarioHarness<'s> {
     }
 
     /// Checks that the pod is deleted within this window, and exists until then.
-    pub(crate) async fn goes_within(&self, pod: &TestPod, earliest: Timestamp, latest: Timestamp) {
+    pub(crate) async fn goes_within(&self, pod: &RealPod, earliest: Timestamp, latest: Timestamp) {
         let left = (latest + TOO_LATE).duration_since(Timestamp::now());
         let what = format!("{} to be deleted, which was due by {latest}", pod.name);
         let deleted = async || Ok(self.witness.deleted(&pod.uid));
@@ -181,13 +181,13 @@ impl<'s> ScenarioHarness<'s> {
     }
 
     /// Checks that the pod leaves this many seconds after the action.
-    pub(crate) async fn goes(&self, pod: &TestPod, done: ActionTime, after: f64) {
+    pub(crate) async fn goes(&self, pod: &RealPod, done: ActionTime, after: f64) {
         let (earliest, latest) = (done.after + seconds(after), done.before + seconds(after) + LATE_MAX);
         self.goes_within(pod, earliest, latest).await;
     }
 
     /// Checks that the pod exists at this time and that no controller has changed it.
-    pub(crate) async fn stays_until(&self, pod: &TestPod, moment: Timestamp) {
+    pub(crate) async fn stays_until(&self, pod: &RealPod, moment: Timestamp) {
         let_time_pass_until(moment, "the pod must exist until then").await;
         let found = self.find(pod).await.unwrap_or_else(|| panic!("{} is gone", pod.name));
         assert!(found["metadata"]["deletionTimestamp"].is_null(), "{} is terminating", pod.name);
@@ -199,7 +199,7 @@ impl<'s> ScenarioHarness<'s> {
     }
 
     /// Checks the outcome of each pod; those that stay are watched until well after `watched` seconds.
-    pub(crate) async fn meet(&self, done: ActionTime, fates: &[(TestPod, Fate)], watched: f64) {
+    pub(crate) async fn meet(&self, done: ActionTime, fates: &[(RealPod, PodFate)], watched: f64) {
         for (pod, fate) in fates {
             if let Goes(after) = fate {
                 self.goes(pod, done, *after).await;

@@ -1,6 +1,6 @@
 //! Tests evictions to their end, with KWOK completing graceful deletions.
 
-use super::harness::{AuditExceptions, ScenarioHarness, TestPod, let_time_pass_until, seconds};
+use super::harness::{AuditExceptions, RealPod, ScenarioHarness, let_time_pass_until, seconds};
 use super::program::Taintward;
 use super::witness::{Witness, is_ours};
 use jiff::Timestamp;
@@ -80,18 +80,18 @@ fn condition<'o>(object: &'o Value, kind: &str) -> Option<&'o str> {
     conditions.iter().find(|one| one["type"] == kind)?["status"].as_str()
 }
 
-async fn phase(harness: &ScenarioHarness<'_>, pod: &TestPod) -> Option<String> {
+async fn phase(harness: &ScenarioHarness<'_>, pod: &RealPod) -> Option<String> {
     Some(harness.find(pod).await?["status"]["phase"].as_str()?.to_owned())
 }
 
 /// Waits until it runs.
-async fn runs(harness: &ScenarioHarness<'_>, pod: &TestPod) {
+async fn runs(harness: &ScenarioHarness<'_>, pod: &RealPod) {
     let runs = async || phase(harness, pod).await.as_deref() == Some("Running");
     until_true(&format!("{} to run", pod.name), Duration::from_secs(30), runs).await;
 }
 
 /// Waits until it is removed, which its grace period alone cannot cause.
-async fn gone(harness: &ScenarioHarness<'_>, pod: &TestPod) {
+async fn gone(harness: &ScenarioHarness<'_>, pod: &RealPod) {
     let gone = async || harness.find(pod).await.is_none();
     until_true(&format!("{} to be gone", pod.name), Duration::from_secs(10), gone).await;
 }

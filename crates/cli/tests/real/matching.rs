@@ -1,6 +1,6 @@
 //! Tests which pods leave and which stay: matching, effects, seconds.
 
-use super::harness::{Fate, Goes, ScenarioHarness, Stays, TestPod, let_controllers_observe, seconds};
+use super::harness::{Goes, PodFate, RealPod, ScenarioHarness, Stays, let_controllers_observe, seconds};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_envtest::Release;
@@ -58,7 +58,7 @@ pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_reported(harness: &
     assert_eq!(checks.len(), 1, "D5: one read for all pods of a node");
 }
 
-async fn one_event(harness: &ScenarioHarness<'_>, pod: &TestPod) {
+async fn one_event(harness: &ScenarioHarness<'_>, pod: &RealPod) {
     let reported = async || !harness.witness.events_on(&pod.uid).is_empty();
     until_true("an event", EVENT_MAX, reported).await;
     let events = harness.witness.events_on(&pod.uid);
@@ -124,7 +124,7 @@ pub(crate) async fn seconds_count_from_the_taint_and_saturate(harness: &Scenario
 /// the shortest over all taints decides; numeric operators match nothing while their gate is off.
 pub(crate) async fn the_first_matching_toleration_decides(harness: &ScenarioHarness<'_>) {
     harness.create_node("who-match").await;
-    let cases: [(&str, &[&str], Fate); 15] = [
+    let cases: [(&str, &[&str], PodFate); 15] = [
         ("equal", &["k Equal 5 NoExecute"], Stays),
         ("other-value", &["k Equal 6 NoExecute"], Goes(0.0)),
         ("no-operator", &["k - 5 NoExecute"], Stays),
@@ -172,7 +172,7 @@ pub(crate) async fn odd_names_are_names(harness: &ScenarioHarness<'_>) {
     one_odd_event(harness, &goes).await;
 }
 
-async fn one_odd_event(harness: &ScenarioHarness<'_>, pod: &TestPod) {
+async fn one_odd_event(harness: &ScenarioHarness<'_>, pod: &RealPod) {
     let created = async || harness.witness.events_on(&pod.uid).iter().any(|event| event.code == 201);
     until_true(&format!("an event about {}", pod.name), EVENT_MAX, created).await;
 }

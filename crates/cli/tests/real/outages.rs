@@ -5,7 +5,7 @@
 use super::accounts::leading_to;
 use super::harness::{ActionTime, AuditExceptions, let_controllers_observe, let_seconds_pass};
 use super::program::{Taintward, free_port};
-use super::proxy::Proxy;
+use super::proxy::ScenarioProxy;
 use super::witness::Witness;
 use jiff::{SignedDuration, Timestamp};
 use std::time::{Duration, Instant};
@@ -24,16 +24,16 @@ const TERMS: AuditExceptions =
 const REPORTED_MAX: Duration = Duration::from_secs(17);
 
 /// The scenario on the other server: nodes, each with a pod.
-struct Side<'w> {
+struct OtherServer<'w> {
     other: TestApi,
     witness: &'w Witness,
     what: &'static str,
 }
 
-impl Side<'_> {
-    async fn of<'w>(cluster: &Cluster, witness: &'w Witness, what: &'static str) -> Side<'w> {
+impl OtherServer<'_> {
+    async fn of<'w>(cluster: &Cluster, witness: &'w Witness, what: &'static str) -> OtherServer<'w> {
         let other = TestApi::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
-        Side { other, witness, what }
+        OtherServer { other, witness, what }
     }
 
     /// Creates a node with a pod without tolerations. Returns the pod's UID.
@@ -96,7 +96,7 @@ pub(crate) async fn evictions_continue_when_a_server_is_back(
     witness: &Witness,
 ) -> AuditExceptions {
     let taintward = Taintward::acting(cluster, &[]).await;
-    let side = Side::of(cluster, witness, "killed").await;
+    let side = OtherServer::of(cluster, witness, "killed").await;
     for length in lengths(&[10, 11, 12, 30]) {
         let uid = side.prepare(length).await;
         let_seconds_pass(1.0, "the countdown is under way").await;
@@ -116,7 +116,7 @@ pub(crate) async fn evictions_continue_when_a_server_resumes(
     witness: &Witness,
 ) -> AuditExceptions {
     let taintward = Taintward::acting(cluster, &[]).await;
-    let side = Side::of(cluster, witness, "paused").await;
+    let side = OtherServer::of(cluster, witness, "paused").await;
     for length in lengths(&[20]) {
         let uid = side.prepare(length).await;
         let_seconds_pass(1.0, "the countdown is under way").await;
@@ -136,7 +136,7 @@ pub(crate) async fn evictions_continue_when_etcd_resumes(
     witness: &Witness,
 ) -> AuditExceptions {
     let taintward = Taintward::acting(cluster, &[]).await;
-    let side = Side::of(cluster, witness, "etcd").await;
+    let side = OtherServer::of(cluster, witness, "etcd").await;
     for length in lengths(&[20]) {
         let uid = side.prepare(length).await;
         let_seconds_pass(1.0, "the countdown is under way").await;
@@ -163,7 +163,7 @@ pub(crate) async fn evictions_continue_when_etcd_is_killed(
     witness: &Witness,
 ) -> AuditExceptions {
     let taintward = Taintward::acting(cluster, &[]).await;
-    let side = Side::of(cluster, witness, "no-etcd").await;
+    let side = OtherServer::of(cluster, witness, "no-etcd").await;
     for length in lengths(&[10]) {
         let held = format!("held-{length}");
         fixtures::create_node(&side.other, &held, &[]).await.unwrap();
@@ -211,11 +211,11 @@ pub(crate) async fn evictions_continue_when_the_network_heals(
     witness: &Witness,
 ) -> AuditExceptions {
     let (port, server) = (free_port(), cluster.port(0));
-    let proxy = Proxy::on(port, server);
+    let proxy = ScenarioProxy::on(port, server);
     let mut taintward =
         Taintward::start(cluster, &leading_to(cluster, Account::Taintward, port), &["--leader-elect=false"]);
     taintward.ready().await;
-    let side = Side::of(cluster, witness, "cut").await;
+    let side = OtherServer::of(cluster, witness, "cut").await;
 
     // Half-open: open connections are dead, new ones work.
     let uid = side.prepare(0).await;
@@ -245,11 +245,11 @@ pub(crate) async fn evictions_continue_by_the_other_server(
     witness: &Witness,
 ) -> AuditExceptions {
     let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
-    let balancer = Proxy::on(port, first);
+    let balancer = ScenarioProxy::on(port, first);
     let mut taintward =
         Taintward::start(cluster, &leading_to(cluster, Account::Taintward, port), &["--leader-elect=false"]);
     taintward.ready().await;
-    let side = Side::of(cluster, witness, "stopped").await;
+    let side = OtherServer::of(cluster, witness, "stopped").await;
     let uid = side.prepare(0).await;
     let_seconds_pass(1.0, "the countdown is under way").await;
     let stopped = Timestamp::now();

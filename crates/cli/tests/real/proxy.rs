@@ -12,7 +12,7 @@ use testkit::wait::let_time_pass_blocking;
 const POLL: Duration = Duration::from_millis(5);
 
 /// A forwarder, open until dropped.
-pub(crate) struct Proxy {
+pub(crate) struct ScenarioProxy {
     target: Arc<AtomicU16>,
     /// Whether the connections made from now on are cut.
     cut: Arc<Mutex<Arc<AtomicBool>>>,
@@ -22,7 +22,7 @@ pub(crate) struct Proxy {
     door: Option<JoinHandle<()>>,
 }
 
-impl Proxy {
+impl ScenarioProxy {
     /// Opens this port.
     pub(crate) fn on(port: u16, target: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
@@ -76,7 +76,7 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
+impl Drop for ScenarioProxy {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         self.cut(false);

@@ -1,7 +1,7 @@
 //! Tests that countdowns survive `kill -9`, SIGTERM and a change of leader (D1, L3, L8, S4).
 
 use super::harness::{
-    ActionTime, AuditExceptions, LATE_MAX, ScenarioHarness, TestPod, let_controllers_observe,
+    ActionTime, AuditExceptions, LATE_MAX, RealPod, ScenarioHarness, let_controllers_observe,
     let_time_pass_until, seconds,
 };
 use super::program::{STARTUP_TIMEOUT, Taintward};
@@ -21,12 +21,12 @@ const ALONE: [&str; 1] = ["--leader-elect=false"];
 
 /// Pods that count down while the process dies, twice.
 struct Counting {
-    stamped: (TestPod, ActionTime),
-    by_kubectl: (TestPod, ActionTime),
-    created_later: (TestPod, ActionTime),
-    bound_later: (TestPod, ActionTime),
-    overdue: TestPod,
-    reprieved: TestPod,
+    stamped: (RealPod, ActionTime),
+    by_kubectl: (RealPod, ActionTime),
+    created_later: (RealPod, ActionTime),
+    bound_later: (RealPod, ActionTime),
+    overdue: RealPod,
+    reprieved: RealPod,
 }
 
 async fn creating(
@@ -34,7 +34,7 @@ async fn creating(
     name: &str,
     node: &str,
     bears: i64,
-) -> (TestPod, ActionTime) {
+) -> (RealPod, ActionTime) {
     let mut created = None;
     let done = ActionTime::during(async {
         created = Some(harness.create_pod(pod(name, node).bearing("re", Some(bears))).await);

@@ -20,7 +20,7 @@ pub(crate) type Sequential =
     for<'s> fn(&'s mut Cluster, &'s Witness) -> futures::future::LocalBoxFuture<'s, AuditExceptions>;
 
 /// Scenarios that share a cluster.
-pub(crate) struct Group {
+pub(crate) struct ScenarioGroup {
     pub(crate) name: &'static str,
     pub(crate) options: ClusterConfig,
     /// Whether they need KWOK, and are skipped without.
@@ -37,7 +37,7 @@ pub(crate) enum Schedule {
 }
 
 /// The result of one scenario.
-struct Ended {
+struct EndedScenario {
     name: String,
     passed: bool,
 }
@@ -74,7 +74,7 @@ impl Choice {
     }
 }
 
-impl Group {
+impl ScenarioGroup {
     fn names(&self) -> Vec<String> {
         let names: Vec<&str> = match &self.schedule {
             Schedule::Concurrent(scenarios) => scenarios.iter().map(|(name, _)| *name).collect(),
@@ -97,17 +97,17 @@ impl Group {
 }
 
 /// Runs the selected scenarios.
-pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
+pub(crate) fn run(mut groups: Vec<ScenarioGroup>) -> ExitCode {
     let choice = Choice::of(std::env::args().skip(1));
     groups.iter_mut().for_each(|group| group.keep(&choice));
     groups.retain(|group| !group.names().is_empty());
     if choice.list {
-        groups.iter().flat_map(Group::names).for_each(|name| println!("{name}: test"));
+        groups.iter().flat_map(ScenarioGroup::names).for_each(|name| println!("{name}: test"));
         return ExitCode::SUCCESS;
     }
-    let requested = groups.iter().flat_map(Group::names).count();
+    let requested = groups.iter().flat_map(ScenarioGroup::names).count();
     groups.retain(|group| !group.kwok || kwok_is_there(group));
-    let names: Vec<String> = groups.iter().flat_map(Group::names).collect();
+    let names: Vec<String> = groups.iter().flat_map(ScenarioGroup::names).collect();
     let skipped = requested - names.len();
     println!("\nrunning {} scenarios against a real API server", names.len());
     let tools: Vec<Option<Binaries>> = names.iter().map(|name| binaries::for_test(name)).collect();
@@ -148,7 +148,7 @@ pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
 }
 
 /// With `CI=true` no scenario may be skipped.
-fn kwok_is_there(group: &Group) -> bool {
+fn kwok_is_there(group: &ScenarioGroup) -> bool {
     let Err(why) = binaries::KWOK.find() else { return true };
     assert!(std::env::var("CI").as_deref() != Ok("true"), "CI=true: {why:#}");
     group.names().iter().for_each(|name| binaries::skipped(name, &format!("{why:#}")));
@@ -159,13 +159,13 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-fn send(ended: &Mutex<Vec<Ended>>, name: String, passed: bool, took: Duration) {
+fn send(ended: &Mutex<Vec<EndedScenario>>, name: String, passed: bool, took: Duration) {
     println!("test {name} ... {} ({:.1} s)", if passed { "ok" } else { "FAILED" }, took.as_secs_f64());
-    ended.lock().unwrap().push(Ended { name, passed });
+    ended.lock().unwrap().push(EndedScenario { name, passed });
 }
 
 /// Runs one piece on a thread of its own, so that its panic names it and ends nothing else.
-fn piece(name: &str, ended: &Mutex<Vec<Ended>>, body: impl FnOnce() + Send) -> bool {
+fn piece(name: &str, ended: &Mutex<Vec<EndedScenario>>, body: impl FnOnce() + Send) -> bool {
     let began = Instant::now();
     let passed = thread::scope(|scope| {
         let thread = thread::Builder::new().name(name.into()).spawn_scoped(scope, body).unwrap();
@@ -176,10 +176,10 @@ fn piece(name: &str, ended: &Mutex<Vec<Ended>>, body: impl FnOnce() + Send) -> b
 }
 
 fn run_concurrently(
-    group: &Group,
+    group: &ScenarioGroup,
     scenarios: &[(&str, Concurrent)],
     tools: &Binaries,
-    ended: &Mutex<Vec<Ended>>,
+    ended: &Mutex<Vec<EndedScenario>>,
 ) {
     let mut shared = None;
     if !piece(&format!("{}::start", group.name), ended, || {
@@ -208,10 +208,10 @@ fn run_concurrently(
 }
 
 fn run_sequentially(
-    group: &Group,
+    group: &ScenarioGroup,
     scenarios: &[(&str, Sequential)],
     tools: &Binaries,
-    ended: &Mutex<Vec<Ended>>,
+    ended: &Mutex<Vec<EndedScenario>>,
 ) {
     let mut cluster = None;
     for (name, scenario) in scenarios {

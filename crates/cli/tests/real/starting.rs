@@ -3,7 +3,7 @@
 use super::accounts::{account, leading_to};
 use super::harness::{ScenarioHarness, let_seconds_pass};
 use super::program::{STARTUP_TIMEOUT, Taintward, free_port};
-use super::proxy::Proxy;
+use super::proxy::ScenarioProxy;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ pub(crate) async fn an_unreachable_server_is_waited_for(harness: &ScenarioHarnes
     let waits = taintward.message("waiting for the API server").len();
     assert!((2..=3).contains(&waits), "logged at each try, every 3 s: {waits}");
 
-    let _proxy = Proxy::on(port, harness.cluster.port(0));
+    let _proxy = ScenarioProxy::on(port, harness.cluster.port(0));
     taintward.ready().await;
     let statuses = ["/livez", "/healthz", "/readyz"].map(|path| status(&taintward, path));
     assert_eq!(statuses, [Some(200); 3]);

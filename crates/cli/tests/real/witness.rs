@@ -126,7 +126,7 @@ impl Witness {
         let nodes = nodes_of_pods(&now.entries);
         let versions = first_versions(&now.entries);
         let (before, run) = now.entries.split_at(now.begin);
-        let mut seen = Seen::default();
+        let mut seen = EarlierRequests::default();
         before.iter().filter(|entry| is_ours(entry)).for_each(|entry| seen.take(entry));
         for entry in run.iter().filter(|entry| is_ours(entry)) {
             assert!(terms.forbidden || entry.code != 403, "rejected: {entry:?}");
@@ -157,7 +157,7 @@ const CONFLICTS_MAX: u32 = 5;
 
 /// Earlier requests, as far as later ones must refer to them.
 #[derive(Default)]
-struct Seen {
+struct EarlierRequests {
     marked: HashMap<String, Timestamp>,
     /// The pods for which the server answered the PATCH of the condition with an error of its own.
     perhaps_marked: HashSet<String>,
@@ -166,7 +166,7 @@ struct Seen {
     conflicts: HashMap<String, u32>,
 }
 
-impl Seen {
+impl EarlierRequests {
     fn take(&mut self, entry: &AuditEntry) {
         if let (409, Some(uid)) = (entry.code, uid_demanded(entry)) {
             *self.conflicts.entry(uid.into()).or_default() += 1;

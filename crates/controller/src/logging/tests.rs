@@ -4,9 +4,9 @@ use super::*;
 use std::sync::{Arc, Mutex};
 
 #[derive(Clone, Default)]
-struct Sink(Arc<Mutex<Vec<u8>>>);
+struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Sink {
+impl io::Write for CapturedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -23,7 +23,7 @@ fn clock() -> jiff::Timestamp {
 }
 
 pub(crate) fn logged(format: LogFormat, verbosity: u8, log: impl FnOnce()) -> String {
-    let sink = Sink::default();
+    let sink = CapturedLog::default();
     let writer = sink.clone();
     let subscriber = subscriber(LogSettings { format, verbosity }, move || writer.clone(), clock);
     tracing::subscriber::with_default(subscriber, log);

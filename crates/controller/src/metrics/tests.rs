@@ -35,19 +35,19 @@ impl Bench {
     /// The value of one series.
     fn value(&self, series: &str) -> f64 {
         let text = self.metrics.render(Exposition::Prometheus);
-        let samples = Text::read(&text, false).samples;
+        let samples = MetricsText::read(&text, false).samples;
         *samples.get(series).unwrap_or_else(|| panic!("no series {series} in\n{text}"))
     }
 }
 
 /// A text that keeps the rules of its format.
-struct Text {
+struct MetricsText {
     kinds: BTreeMap<String, String>,
     units: BTreeMap<String, String>,
     samples: BTreeMap<String, f64>,
 }
 
-impl Text {
+impl MetricsText {
     fn read(text: &str, open_metrics: bool) -> Self {
         let mut read = Self { kinds: BTreeMap::new(), units: BTreeMap::new(), samples: BTreeMap::new() };
         let mut helped = BTreeSet::new();
@@ -137,8 +137,8 @@ fn use_everything(metrics: &ControllerMetrics) {
 fn both_forms_keep_their_rules_and_say_the_same() {
     let bench = Bench::new();
     use_everything(&bench.metrics);
-    let open = Text::read(&bench.metrics.render(Exposition::OpenMetrics), true);
-    let plain = Text::read(&bench.metrics.render(Exposition::Prometheus), false);
+    let open = MetricsText::read(&bench.metrics.render(Exposition::OpenMetrics), true);
+    let plain = MetricsText::read(&bench.metrics.render(Exposition::Prometheus), false);
     assert_eq!(open.samples.keys().collect::<Vec<_>>(), plain.samples.keys().collect::<Vec<_>>());
     assert!(open.samples.len() > 100);
     for (name, kind) in &plain.kinds {
@@ -311,7 +311,7 @@ fn queues_have_upstreams_names() {
 fn every_series_is_there_from_the_start_and_none_comes_later() {
     let bench = Bench::new();
     let series = || {
-        Text::read(&bench.metrics.render(Exposition::Prometheus), false)
+        MetricsText::read(&bench.metrics.render(Exposition::Prometheus), false)
             .samples
             .into_keys()
             .collect::<Vec<_>>()

@@ -12,12 +12,12 @@ const fn at(seconds: i64) -> Mono {
 
 const LEASES: WatchedKind = WatchedKind::Leases;
 
-struct NodeLifecycleHarness {
+struct LifecycleControllerHarness {
     health: watch::Sender<StreamHealth>,
     eye: StreamObserver,
 }
 
-impl NodeLifecycleHarness {
+impl LifecycleControllerHarness {
     /// A watch that has been listed and has been open since the first second.
     fn watching() -> Self {
         let (health, seen) = watch::channel(StreamHealth::default());
@@ -50,7 +50,7 @@ const fn lost(since: Mono) -> NodeLifecycleInput {
 
 #[tokio::test(start_paused = true)]
 async fn s7_a_list_that_fails_alongside_the_watch_is_not_an_interruption() {
-    let mut harness = NodeLifecycleHarness::watching();
+    let mut harness = LifecycleControllerHarness::watching();
     tokio::time::advance(std::time::Duration::from_secs(60)).await;
     harness.health.send_modify(|health| {
         health.counters.failures += 1;
@@ -65,7 +65,7 @@ const FOUND: NodeLifecycleInput = NodeLifecycleInput::StreamRecovered { stream: 
 
 #[tokio::test(start_paused = true)]
 async fn s7_a_stream_that_broke_is_lost_since_the_last_word_from_it() {
-    let mut harness = NodeLifecycleHarness::watching();
+    let mut harness = LifecycleControllerHarness::watching();
     tokio::time::advance(std::time::Duration::from_secs(9)).await;
     harness.hears();
     assert_eq!(harness.eye.poll(at(10)), []);
@@ -83,7 +83,7 @@ async fn s7_a_stream_that_broke_is_lost_since_the_last_word_from_it() {
 
 #[tokio::test(start_paused = true)]
 async fn s7_an_interruption_between_two_polls_is_still_reported() {
-    let mut harness = NodeLifecycleHarness::watching();
+    let mut harness = LifecycleControllerHarness::watching();
     harness.fails();
     harness.enters(StreamPhase::Watching);
     tokio::time::advance(std::time::Duration::from_secs(19)).await;
@@ -93,7 +93,7 @@ async fn s7_an_interruption_between_two_polls_is_still_reported() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ended_in_good_order_has_lost_nothing_by_then() {
-    let mut harness = NodeLifecycleHarness::watching();
+    let mut harness = LifecycleControllerHarness::watching();
     harness.enters(StreamPhase::Connecting);
     assert_eq!(
         harness.eye.poll(at(60)),

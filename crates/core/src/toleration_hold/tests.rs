@@ -18,12 +18,12 @@ const RELEASE: HoldIntent = HoldIntent::Release(ReleaseMode::Remainder);
 const FULL: HoldIntent = HoldIntent::Release(ReleaseMode::Full);
 
 /// A pod to whose tolerations and record steps are applied.
-struct Pod {
+struct HoldPodFixture {
     tolerations: Vec<Toleration>,
     record: Option<HoldRecord>,
 }
 
-impl Pod {
+impl HoldPodFixture {
     fn new(tolerations: Vec<Toleration>) -> Self {
         Self { tolerations, record: None }
     }
@@ -46,7 +46,7 @@ impl Pod {
 
 #[test]
 fn a_hold_clears_both_and_release_gives_the_remainder() {
-    let mut pod = Pod::new(both(Some(300), Some(100)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(100)));
     let by_limit = order(HoldOrigin::Limit, 0, 3600);
     pod.step(Some(0), by_limit, 81);
     assert_eq!(pod.seconds(), [None, None]);
@@ -59,7 +59,7 @@ fn a_hold_clears_both_and_release_gives_the_remainder() {
 
 #[test]
 fn fewer_seconds_than_the_minimum_are_never_raised() {
-    let mut pod = Pod::new(both(Some(10), Some(0)));
+    let mut pod = HoldPodFixture::new(both(Some(10), Some(0)));
     pod.step(Some(0), order(HoldOrigin::Person, 0, 100), 8);
     assert_eq!(pod.seconds(), [None, None]);
     pod.step(Some(0), RELEASE, 50);
@@ -68,7 +68,7 @@ fn fewer_seconds_than_the_minimum_are_never_raised() {
 
 #[test]
 fn release_in_full_restores_all_seconds() {
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Person, 0, 1000), 200);
     pod.step(Some(0), FULL, 210);
     assert_eq!(pod.seconds(), [Some(300), Some(300)]);
@@ -76,7 +76,7 @@ fn release_in_full_restores_all_seconds() {
 
 #[test]
 fn seconds_stay_removed_for_the_pause() {
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Person, 0, 1000), 200);
     assert_eq!(pod.step(Some(0), RELEASE, 201), HoldStep::Wait(Some(at(205))));
     assert_eq!(pod.step(None, RELEASE, 204), HoldStep::Wait(Some(at(205))));
@@ -87,7 +87,7 @@ fn seconds_stay_removed_for_the_pause() {
 
 #[test]
 fn a_node_that_recovers_restores_all_seconds_after_removing_them() {
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Limit, 0, 1000), 200);
     pod.step(Some(0), RELEASE, 300);
     assert_eq!(pod.seconds(), [Some(101), Some(101)]);
@@ -102,7 +102,7 @@ fn a_node_that_recovers_restores_all_seconds_after_removing_them() {
 
 #[test]
 fn a_hold_ends_by_itself_and_the_limit_does_not_hold_twice() {
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Limit, 0, 500), 101);
     let renewed = order(HoldOrigin::Limit, 400, 9000);
     assert_eq!(pod.step(Some(0), renewed, 499), HoldStep::Wait(Some(at(500))));
@@ -118,7 +118,7 @@ fn a_hold_ends_by_itself_and_the_limit_does_not_hold_twice() {
 
 #[test]
 fn a_countdown_of_a_taint_newer_than_the_hold_has_not_run() {
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Person, 0, 1000), 200);
     pod.step(Some(400), RELEASE, 500);
     assert_eq!(pod.seconds(), [Some(300), Some(300)]);
@@ -127,9 +127,9 @@ fn a_countdown_of_a_taint_newer_than_the_hold_has_not_run() {
 #[test]
 fn tolerations_without_seconds_never_change() {
     let by_person = order(HoldOrigin::Person, 0, 1000);
-    let mut pod = Pod::new(both(None, None));
+    let mut pod = HoldPodFixture::new(both(None, None));
     assert_eq!(pod.step(Some(0), by_person, 1), HoldStep::Wait(None));
-    let mut pod = Pod::new(both(None, Some(60)));
+    let mut pod = HoldPodFixture::new(both(None, Some(60)));
     pod.step(Some(0), by_person, 1);
     assert_eq!(pod.seconds(), [None, None]);
     pod.step(None, RELEASE, 10);
@@ -176,7 +176,7 @@ fn the_countdown_of_another_taint_is_reported() {
 
 #[test]
 fn a_toleration_that_another_writer_changed_is_left_to_it() {
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     let by_person = order(HoldOrigin::Person, 0, 1000);
     pod.step(Some(0), by_person, 1);
     pod.tolerations[0].seconds = Some(7);
@@ -184,7 +184,7 @@ fn a_toleration_that_another_writer_changed_is_left_to_it() {
     assert_eq!(pod.seconds(), [Some(7), None]);
     assert_eq!(pod.record.as_ref().map(|record| record.tolerations().len()), Some(1));
     pod.tolerations[1].seconds = Some(8);
-    let mut released = Pod { tolerations: pod.tolerations.clone(), record: pod.record.clone() };
+    let mut released = HoldPodFixture { tolerations: pod.tolerations.clone(), record: pod.record.clone() };
     released.step(Some(0), RELEASE, 3);
     assert_eq!((released.seconds(), &released.record), (vec![Some(7), Some(8)], &None));
     // None is left of the current hold: it starts again, with the other writer's seconds.
@@ -206,7 +206,8 @@ fn a_forged_record_ends_too() {
     for origin in [HoldOrigin::Person, HoldOrigin::Limit] {
         for (since, restored_at) in [(0, 11), (5000, 11), (1_000_000, 11), (8, 13)] {
             // No order holds the pod any more: its seconds come back, after the pause if that has begun.
-            let mut pod = Pod { tolerations: both(None, None), record: Some(forged(origin, since)) };
+            let mut pod =
+                HoldPodFixture { tolerations: both(None, None), record: Some(forged(origin, since)) };
             pod.step(Some(0), RELEASE, restored_at - 1);
             assert_eq!(pod.seconds()[0].is_none(), since == 8, "{origin:?} {since}");
             pod.step(Some(0), RELEASE, restored_at);
@@ -214,7 +215,8 @@ fn a_forged_record_ends_too() {
         }
         // An order that does hold the pod ends after a day, whatever the record says.
         for since in [-1000, 0, 5000, 1_000_000_000] {
-            let mut pod = Pod { tolerations: both(None, None), record: Some(forged(origin, since)) };
+            let mut pod =
+                HoldPodFixture { tolerations: both(None, None), record: Some(forged(origin, since)) };
             let by_person = order(HoldOrigin::Person, 0, 1_000_000_000);
             pod.step(Some(0), by_person, 10);
             assert_eq!(pod.step(Some(0), by_person, DAY - 1), HoldStep::Wait(Some(at(DAY))));
@@ -226,7 +228,7 @@ fn a_forged_record_ends_too() {
 
 /// For how many of the first three days a pod is held by an order of a node's annotation.
 fn held_for(counts_since: Option<i64>, since: i64, until: i64) -> i64 {
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     let minutes = (0..3 * DAY).step_by(60);
     let is_held = |now: &i64| {
         pod.step(counts_since, order(HoldOrigin::Person, since, until), *now);
@@ -252,7 +254,7 @@ fn the_limit_holds_a_held_pod_for_a_new_silence_too() {
     let first = order(HoldOrigin::Limit, 0, 3600);
     let next = |since| order(HoldOrigin::Limit, since, since + 3600);
     // The node recovers and becomes silent again between two looks.
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     pod.step(Some(0), first, 100);
     for now in [3502, 3599, 3600, 7100] {
         pod.step(Some(3501), next(3501), now);
@@ -264,7 +266,7 @@ fn the_limit_holds_a_held_pod_for_a_new_silence_too() {
     assert_eq!(pod.seconds(), [Some(300), Some(300)]);
     assert_eq!(pod.step(Some(3501), next(5000), 7200), HoldStep::Wait(None));
     // It becomes silent in the pause before the pod's own seconds come back.
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Limit, 0, 500), 101);
     pod.step(Some(0), order(HoldOrigin::Limit, 0, 500), 500);
     assert_eq!(pod.seconds(), [Some(200), Some(200)]);
@@ -281,7 +283,7 @@ fn the_limit_holds_a_held_pod_for_a_new_silence_too() {
 fn a_persons_hold_leaves_the_pod_to_the_limit() {
     let (by_limit, by_person) = (order(HoldOrigin::Limit, 5, 3605), order(HoldOrigin::Person, 10, 610));
     for person_first in [true, false] {
-        let mut pod = Pod::new(both(Some(300), Some(300)));
+        let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
         if !person_first {
             pod.step(Some(0), by_limit, 8);
         }
@@ -296,7 +298,7 @@ fn a_persons_hold_leaves_the_pod_to_the_limit() {
 
 #[test]
 fn a_person_holds_a_released_pod_again_for_as_long_as_the_order_says() {
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     pod.step(Some(0), order(HoldOrigin::Person, 0, 100), 51);
     pod.step(Some(0), RELEASE, 60);
     assert_eq!(pod.seconds(), [Some(250), Some(250)]);
@@ -309,7 +311,7 @@ fn a_person_holds_a_released_pod_again_for_as_long_as_the_order_says() {
 
 #[test]
 fn equal_tolerations_of_other_effects_are_others() {
-    let mut pod = Pod::new(both(Some(300), Some(300)));
+    let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
     let another = Toleration { effect: Some(TaintEffect::NoSchedule), ..toleration(keys::NOT_READY, None) };
     pod.tolerations.insert(0, another);
     pod.step(Some(0), order(HoldOrigin::Person, 0, 1000), 1);
@@ -320,7 +322,7 @@ fn equal_tolerations_of_other_effects_are_others() {
 
 #[test]
 fn a_clock_that_steps_back_ends_no_hold_and_no_pause() {
-    let mut pod = Pod::new(both(Some(300), None));
+    let mut pod = HoldPodFixture::new(both(Some(300), None));
     let order = order(HoldOrigin::Limit, 100, 500);
     pod.step(Some(100), order, 100);
     assert_eq!(pod.seconds(), [None, None]);
@@ -335,7 +337,7 @@ fn a_clock_that_steps_back_ends_no_hold_and_no_pause() {
 #[test]
 fn the_limit_holds_a_pod_released_in_full_for_a_new_silence_only() {
     for (since, is_held) in [(0, false), (500, true)] {
-        let mut pod = Pod::new(both(Some(300), Some(300)));
+        let mut pod = HoldPodFixture::new(both(Some(300), Some(300)));
         pod.step(Some(0), order(HoldOrigin::Limit, 0, 600), 10);
         pod.step(Some(0), FULL, 20);
         assert_eq!(pod.seconds(), [Some(300); 2]);

@@ -30,7 +30,7 @@ pub struct NodeTaint {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Node {
+pub struct ClusterNode {
     pub uid: Uid,
     pub created: i64,
     pub taints: Vec<NodeTaint>,
@@ -40,7 +40,7 @@ pub struct Node {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Pod {
+pub struct ClusterPod {
     pub fact: PodFact,
     pub arrived: i64,
     pub unreadable: bool,
@@ -63,10 +63,10 @@ pub struct Deleted {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Cluster {
+pub struct ModelCluster {
     pub now: i64,
-    pub nodes: BTreeMap<u8, Node>,
-    pub pods: BTreeMap<u8, Pod>,
+    pub nodes: BTreeMap<u8, ClusterNode>,
+    pub pods: BTreeMap<u8, ClusterPod>,
     pub deleted: Vec<Deleted>,
     /// Watch events since they were last taken.
     pub changes: VecDeque<EvictionInput>,
@@ -81,7 +81,7 @@ pub struct Cluster {
     /// The maximum error that the engine assumes, either way; `None`: the server's clock is unknown to it.
     pub skew_max: Option<i64>,
     /// Earlier states not older than the window, for a DELETE with only the UID as precondition (P45).
-    past: Vec<(i64, Option<Node>, Option<Pod>)>,
+    past: Vec<(i64, Option<ClusterNode>, Option<ClusterPod>)>,
     /// Earlier holds, for the same.
     past_holds: Vec<(i64, HoldTimes)>,
     /// The state of a restored store.
@@ -91,7 +91,7 @@ pub struct Cluster {
 }
 
 /// Earlier nodes and pods.
-type Backup = (BTreeMap<u8, Node>, BTreeMap<u8, Pod>);
+type Backup = (BTreeMap<u8, ClusterNode>, BTreeMap<u8, ClusterPod>);
 
 pub fn node_name(id: u8) -> NodeName {
     NodeName::new(&format!("n{id}"))
@@ -109,7 +109,7 @@ fn truncated(at: i64) -> Wall {
     Wall::from_secs((EPOCH + at).div_euclid(SECOND))
 }
 
-impl Cluster {
+impl ModelCluster {
     pub fn new(window: i64) -> Self {
         Self {
             now: 250_000,
@@ -172,7 +172,7 @@ impl Cluster {
         }
     }
 
-    fn remember(&mut self, node: Option<Node>, pod: Option<Pod>) {
+    fn remember(&mut self, node: Option<ClusterNode>, pod: Option<ClusterPod>) {
         let oldest = self.now - self.window;
         self.past.retain(|(until, ..)| *until >= oldest);
         self.past.push((self.now, node, pod));
@@ -220,7 +220,7 @@ impl Cluster {
     pub fn put_node(&mut self, id: u8) {
         let (version, uid) = (self.change(), self.uid());
         let (created, changed) = (self.now, self.now);
-        let node = Node { uid, created, taints: Vec::new(), changed, version, unreadable: false };
+        let node = ClusterNode { uid, created, taints: Vec::new(), changed, version, unreadable: false };
         if let Some(old) = self.nodes.insert(id, node) {
             self.changes.push_back(EvictionInput::Nodes(ObjectEvent::Deleted(ObjectRef::node(
                 &node_name(id),
@@ -244,7 +244,7 @@ impl Cluster {
     }
 
     /// Changes a node's taints, or only touches it.
-    pub fn edit_node(&mut self, id: u8, edit: impl FnOnce(&mut Node, i64)) {
+    pub fn edit_node(&mut self, id: u8, edit: impl FnOnce(&mut ClusterNode, i64)) {
         let (version, now) = (self.change(), self.now);
         let Some(node) = self.nodes.get_mut(&id) else { return };
         let before = node.clone();
@@ -302,7 +302,7 @@ impl Cluster {
         };
         self.remove_pod(id);
         let arrived = self.now;
-        let pod = Pod {
+        let pod = ClusterPod {
             fact,
             arrived,
             unreadable: false,
@@ -324,7 +324,7 @@ impl Cluster {
         }
     }
 
-    pub fn edit_pod(&mut self, id: u8, edit: impl FnOnce(&mut Pod)) {
+    pub fn edit_pod(&mut self, id: u8, edit: impl FnOnce(&mut ClusterPod)) {
         let version = self.change();
         let Some(pod) = self.pods.get_mut(&id) else { return };
         let before = pod.clone();

@@ -4,7 +4,7 @@
 
 mod flights;
 
-use super::cluster::{Cluster, SECOND};
+use super::cluster::{ModelCluster, SECOND};
 use std::collections::{BTreeSet, VecDeque};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
@@ -24,7 +24,7 @@ const EFFECTS_MAX: usize = 50_000;
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Fate {
+enum RequestFate {
     Done,
     Fails(ApiFailure),
     /// Carried out, but the response is lost (P31).
@@ -36,12 +36,12 @@ enum Fate {
 
 /// A request in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Flight {
+struct StormFlight {
     effect: EvictionEffect,
     sent: i64,
     commits: i64,
     responses: i64,
-    fate: Fate,
+    fate: RequestFate,
     response: Option<EvictionInput>,
     /// The process that sent it has crashed.
     orphan: bool,
@@ -63,13 +63,13 @@ pub struct Stream {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Storm {
-    pub cluster: Cluster,
+    pub cluster: ModelCluster,
     pub engine: EvictionEngine,
     config: EvictionConfig,
     pub nodes: Stream,
     pub pods: Stream,
     pub deaf: bool,
-    flights: Vec<Flight>,
+    flights: Vec<StormFlight>,
     pub capacity: usize,
     pub tape: VecDeque<u8>,
     /// The last events delivered, for repeating them.
@@ -84,7 +84,7 @@ pub struct Storm {
 impl Storm {
     pub fn new(config: EvictionConfig, window: i64) -> Self {
         let mut storm = Self {
-            cluster: Cluster::new(window),
+            cluster: ModelCluster::new(window),
             engine: EvictionEngine::new(config.clone()),
             config,
             nodes: Stream::default(),
@@ -276,7 +276,7 @@ impl Storm {
         let streams = [&self.nodes, &self.pods].into_iter().filter(|_| !self.deaf);
         let audible = streams.filter_map(|stream| stream.items.front().map(|(_, audible, _)| *audible));
         let flight =
-            |flight: &Flight| if flight.response.is_none() { flight.commits } else { flight.responses };
+            |flight: &StormFlight| if flight.response.is_none() { flight.commits } else { flight.responses };
         let flights = self.flights.iter().map(flight);
         audible.chain(flights).chain(wake.filter(|wake| *wake > now)).min()
     }

@@ -8,7 +8,7 @@
 mod search;
 mod steps;
 
-use crate::common::cluster::{Cluster, SECOND};
+use crate::common::cluster::{ModelCluster, SECOND};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use taintward_core::api_error::ApiFailure;
@@ -39,7 +39,7 @@ const REJECTED_AT_ONCE_MAX: u8 = 3;
 const REQUEST_MAX: i64 = 2 * SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Step {
+enum EvictionStep {
     Taint,
     Untaint,
     /// The pod's toleration period becomes shorter, longer, unlimited.
@@ -73,13 +73,13 @@ enum Step {
 
 /// Which requests fail while rejections last, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Rejection {
+enum ExhaustiveRejection {
     Everything(ApiFailure),
     Reads(ApiFailure),
     Deletions(ApiFailure),
 }
 
-impl Rejection {
+impl ExhaustiveRejection {
     const fn of(self, effect: &EvictionEffect) -> Option<ApiFailure> {
         match (self, effect) {
             (Self::Everything(failure), _)
@@ -92,33 +92,33 @@ impl Rejection {
     }
 }
 
-const STEPS: [Step; 26] = [
-    Step::Pull,
-    Step::ReceiveNode,
-    Step::ReceivePod,
-    Step::Commit(0),
-    Step::Commit(1),
-    Step::Response(0),
-    Step::Response(1),
-    Step::Pass,
-    Step::Taint,
-    Step::Untaint,
-    Step::Timeouts(Some(1)),
-    Step::Timeouts(Some(5)),
-    Step::Timeouts(None),
-    Step::Recreate,
-    Step::Restart,
-    Step::List,
-    Step::Lose(0),
-    Step::Lose(1),
-    Step::Stall,
-    Step::Hold,
-    Step::Restore,
-    Step::Halve(0),
-    Step::Halve(1),
-    Step::Deny(0),
-    Step::Deny(1),
-    Step::Reject,
+const STEPS: [EvictionStep; 26] = [
+    EvictionStep::Pull,
+    EvictionStep::ReceiveNode,
+    EvictionStep::ReceivePod,
+    EvictionStep::Commit(0),
+    EvictionStep::Commit(1),
+    EvictionStep::Response(0),
+    EvictionStep::Response(1),
+    EvictionStep::Pass,
+    EvictionStep::Taint,
+    EvictionStep::Untaint,
+    EvictionStep::Timeouts(Some(1)),
+    EvictionStep::Timeouts(Some(5)),
+    EvictionStep::Timeouts(None),
+    EvictionStep::Recreate,
+    EvictionStep::Restart,
+    EvictionStep::List,
+    EvictionStep::Lose(0),
+    EvictionStep::Lose(1),
+    EvictionStep::Stall,
+    EvictionStep::Hold,
+    EvictionStep::Restore,
+    EvictionStep::Halve(0),
+    EvictionStep::Halve(1),
+    EvictionStep::Deny(0),
+    EvictionStep::Deny(1),
+    EvictionStep::Reject,
 ];
 
 /// How often each of these may still happen.
@@ -139,11 +139,11 @@ struct Budgets {
     denials: u8,
     rejections: u8,
     /// What these are.
-    rejection: Option<Rejection>,
+    rejection: Option<ExhaustiveRejection>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Flight {
+struct ExhaustiveFlight {
     effect: EvictionEffect,
     sent: i64,
     response: Option<EvictionInput>,
@@ -151,8 +151,8 @@ struct Flight {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct State {
-    cluster: Cluster,
+struct ExhaustiveState {
+    cluster: ModelCluster,
     engine: EvictionEngine,
     nodes: VecDeque<(i64, EvictionInput)>,
     pods: VecDeque<(i64, EvictionInput)>,
@@ -161,7 +161,7 @@ struct State {
     rewound: bool,
     /// When nodes and pods were last known completely.
     received: Option<(i64, i64)>,
-    flights: Vec<Flight>,
+    flights: Vec<ExhaustiveFlight>,
     /// Requests are refused; and how many at this moment.
     rejects: bool,
     rejected: u8,
@@ -173,9 +173,9 @@ fn spend(budget: &mut u8) -> Option<()> {
     Some(())
 }
 
-impl State {
+impl ExhaustiveState {
     fn first(left: Budgets) -> Self {
-        let mut cluster = Cluster::new(2 * SECOND + REQUEST_MAX);
+        let mut cluster = ModelCluster::new(2 * SECOND + REQUEST_MAX);
         cluster.put_node(0);
         let lingers = left.halves == 0;
         cluster.put_pod(0, 0, vec![toleration(KEY, Some(2))], lingers);
@@ -226,7 +226,7 @@ impl State {
     }
 
     /// Each event in the cluster happens at an instant of its own.
-    fn happens(&mut self, what: impl FnOnce(&mut Cluster)) {
+    fn happens(&mut self, what: impl FnOnce(&mut ModelCluster)) {
         self.cluster.now += 1;
         what(&mut self.cluster);
         self.send_changes();
@@ -322,16 +322,16 @@ fn no_interleaving_deletes_wrongly_and_every_state_ends_well() {
     let rejected =
         |rejection| Budgets { rejections: 2, rejection: Some(rejection), passes: 4, ..base.clone() };
     let rejected = [
-        rejected(Rejection::Everything(ApiFailure::Forbidden)),
-        rejected(Rejection::Reads(ApiFailure::Unavailable)),
-        rejected(Rejection::Deletions(ApiFailure::Rejected)),
-        rejected(Rejection::Deletions(throttled)),
-        Budgets { untaints: 1, ..rejected(Rejection::Everything(ApiFailure::Unavailable)) },
+        rejected(ExhaustiveRejection::Everything(ApiFailure::Forbidden)),
+        rejected(ExhaustiveRejection::Reads(ApiFailure::Unavailable)),
+        rejected(ExhaustiveRejection::Deletions(ApiFailure::Rejected)),
+        rejected(ExhaustiveRejection::Deletions(throttled)),
+        Budgets { untaints: 1, ..rejected(ExhaustiveRejection::Everything(ApiFailure::Unavailable)) },
     ];
     let mut states = 0;
     for scope in scopes.into_iter().chain(rejected) {
         let most = if scope.rejection.is_some() { REJECTED_STATES_MAX } else { STATES_MAX };
-        let found = search::explore(State::first(scope.clone()), states_max.unwrap_or(most));
+        let found = search::explore(ExhaustiveState::first(scope.clone()), states_max.unwrap_or(most));
         println!("{scope:?}\n  {found:?}");
         assert!(found.deleting > 0, "no pod is deleted in {scope:?}");
         states += found.states;

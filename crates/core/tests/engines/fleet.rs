@@ -23,7 +23,7 @@ const STALLED_MAX: usize = 32;
 const STEP: f64 = 0.01;
 
 /// The fate of a request: the failure, if it fails, and when the response arrives.
-pub(super) type Fate = (Option<ApiFailure>, f64);
+pub(super) type FleetFate = (Option<ApiFailure>, f64);
 
 /// Pseudorandom numbers, the same for the same seed.
 pub(super) struct Dice(pub(super) u64);
@@ -37,7 +37,7 @@ impl Dice {
     }
 }
 
-struct Flight {
+struct FleetFlight {
     sent: f64,
     ends: f64,
     is_retry: bool,
@@ -58,7 +58,7 @@ pub(super) struct Fleet {
     /// Pods whose deletion has begun (P31).
     pub(super) half_deleted: BTreeSet<Uid>,
     nodes: BTreeMap<NodeName, NodeFact>,
-    flights: Vec<Flight>,
+    flights: Vec<FleetFlight>,
 }
 
 fn fact(node: usize, version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
@@ -135,7 +135,7 @@ impl Fleet {
     }
 
     /// Lets time pass; `fate` returns the fate of each request.
-    pub(super) fn run(&mut self, until: f64, mut fate: impl FnMut(&mut Self, &EvictionEffect) -> Fate) {
+    pub(super) fn run(&mut self, until: f64, mut fate: impl FnMut(&mut Self, &EvictionEffect) -> FleetFate) {
         while self.now < until {
             self.now = ((self.now / STEP).round() + 1.0) * STEP;
             loop {
@@ -161,7 +161,7 @@ impl Fleet {
                     _ => (None, false),
                 };
                 self.sent.push((self.now, effect, failure.is_none()));
-                self.flights.push(Flight {
+                self.flights.push(FleetFlight {
                     sent: self.now,
                     ends: self.now + takes.max(STEP),
                     is_retry,

@@ -7,7 +7,7 @@ mod fair;
 mod history;
 mod rejected;
 
-use history::History;
+use history::RequestHistory;
 
 /// The default number of histories.
 const HISTORIES: u64 = if cfg!(debug_assertions) { 1_000 } else { 10_000 };
@@ -19,8 +19,8 @@ fn run(histories: u64) {
     for seed in 1..=histories {
         // Without and with false deletions, of objects that appear again.
         for lies in [false, true] {
-            let mut history = History::new(seed, lies);
-            let fails = |what: String, history: &History| {
+            let mut history = RequestHistory::new(seed, lies);
+            let fails = |what: String, history: &RequestHistory| {
                 panic!("seed {seed}, lies: {lies}: {what}\n{}", history.log.join("\n"));
             };
             for _ in 0..20 + seed % 150 {

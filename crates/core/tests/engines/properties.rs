@@ -9,7 +9,7 @@ mod equality;
 
 use crate::common::cluster::SECOND;
 use crate::common::storm::{Storm, WINDOW};
-use commands::{Command, calm, perform, restarting, stormy, wrong_clocks};
+use commands::{EvictionCommand, calm, perform, restarting, stormy, wrong_clocks};
 use proptest::prelude::*;
 use proptest::test_runner::Config as Runs;
 use taintward_core::eviction::EvictionConfig;
@@ -76,8 +76,8 @@ proptest! {
     #[test]
     fn wrong_clocks_evict_no_pod_early_or_late_without_bounds(commands in wrong_clocks()) {
         let mut storm = Storm::new(EvictionConfig::default(), 0);
-        let skew = |command: &Command| match command {
-            Command::Clock { ahead, more } => more.map(|more| (ahead.abs() + more) * 1_000),
+        let skew = |command: &EvictionCommand| match command {
+            EvictionCommand::Clock { ahead, more } => more.map(|more| (ahead.abs() + more) * 1_000),
             _ => Some(0),
         };
         let skew_max = commands.iter().map(skew).try_fold(0, |most, skew| Some(most.max(skew?)));
@@ -167,7 +167,7 @@ fn sequences_evict() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut evicting = 0;
     for _ in 0..100 {
-        let commands: Vec<Command> = stormy().new_tree(&mut runner).expect("a sequence").current();
+        let commands: Vec<EvictionCommand> = stormy().new_tree(&mut runner).expect("a sequence").current();
         let mut storm = Storm::new(EvictionConfig::default(), WINDOW);
         commands.into_iter().for_each(|command| perform(&mut storm, command));
         evicting += usize::from(!storm.cluster.deleted.is_empty());

@@ -32,7 +32,7 @@ const HOLD_FOR: i64 = 90;
 const LAG_MAX: i64 = 4;
 
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum HoldEvent {
     NodeFallsSilent,
     NodeRecovers,
     PersonHolds,
@@ -43,27 +43,27 @@ enum Event {
     NothingHappens,
 }
 
-fn event() -> impl Strategy<Value = (Event, i64)> {
+fn event() -> impl Strategy<Value = (HoldEvent, i64)> {
     let kind = prop_oneof![
-        4 => Just(Event::NodeFallsSilent),
-        4 => Just(Event::NodeRecovers),
-        2 => Just(Event::PersonHolds),
-        2 => Just(Event::LimitHolds),
-        2 => Just(Event::Released(ReleaseMode::Remainder)),
-        1 => Just(Event::Released(ReleaseMode::Full)),
-        1 => Just(Event::OriginalRestarts),
-        4 => Just(Event::OriginalIsLate),
-        2 => Just(Event::NothingHappens),
+        4 => Just(HoldEvent::NodeFallsSilent),
+        4 => Just(HoldEvent::NodeRecovers),
+        2 => Just(HoldEvent::PersonHolds),
+        2 => Just(HoldEvent::LimitHolds),
+        2 => Just(HoldEvent::Released(ReleaseMode::Remainder)),
+        1 => Just(HoldEvent::Released(ReleaseMode::Full)),
+        1 => Just(HoldEvent::OriginalRestarts),
+        4 => Just(HoldEvent::OriginalIsLate),
+        2 => Just(HoldEvent::NothingHappens),
     ];
     (kind, prop_oneof![4 => 0_i64..6, 1 => 6_i64..60])
 }
 
 /// Histories that start with a release, and others: what may go wrong then takes too many steps to be found by chance.
-fn events() -> impl Strategy<Value = Vec<(Event, i64)>> {
+fn events() -> impl Strategy<Value = Vec<(HoldEvent, i64)>> {
     let released = vec![
-        (Event::NodeFallsSilent, OWN - 10),
-        (Event::PersonHolds, 6),
-        (Event::Released(ReleaseMode::Remainder), 2),
+        (HoldEvent::NodeFallsSilent, OWN - 10),
+        (HoldEvent::PersonHolds, 6),
+        (HoldEvent::Released(ReleaseMode::Remainder), 2),
     ];
     let beginning = prop_oneof![Just(Vec::new()), Just(released)];
     let rest = prop::collection::vec(event(), 1..20);
@@ -74,7 +74,7 @@ fn at(second: i64) -> Wall {
     Wall::from_secs(1_800_000_000 + second)
 }
 
-struct History {
+struct HoldTimeline {
     now: i64,
     tolerations: Vec<Toleration>,
     record: Option<HoldRecord>,
@@ -93,7 +93,7 @@ struct History {
     silent_for: Option<i64>,
 }
 
-impl History {
+impl HoldTimeline {
     fn new() -> Self {
         let tolerations = node_health_tolerations(Some(OWN), Some(OWN));
         Self {
@@ -116,20 +116,20 @@ impl History {
         self.intent = HoldIntent::Hold(HoldOrder { origin, since, until });
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: HoldEvent) {
         match event {
-            Event::NodeFallsSilent => self.silent_since = self.silent_since.or(Some(self.now)),
-            Event::NodeRecovers => {
+            HoldEvent::NodeFallsSilent => self.silent_since = self.silent_since.or(Some(self.now)),
+            HoldEvent::NodeRecovers => {
                 self.silent_since = None;
                 self.original.check(false, &self.seen, self.now);
             }
-            Event::PersonHolds => self.hold(HoldOrigin::Person),
-            Event::LimitHolds => self.hold(HoldOrigin::Limit),
-            Event::Released(mode) => self.intent = HoldIntent::Release(mode),
-            Event::OriginalRestarts => self.original = OriginalController::default(),
-            Event::OriginalIsLate if self.now > self.late_until => self.late_until = self.now + LAG_MAX,
-            Event::OriginalIsLate => {}
-            Event::NothingHappens => {}
+            HoldEvent::PersonHolds => self.hold(HoldOrigin::Person),
+            HoldEvent::LimitHolds => self.hold(HoldOrigin::Limit),
+            HoldEvent::Released(mode) => self.intent = HoldIntent::Release(mode),
+            HoldEvent::OriginalRestarts => self.original = OriginalController::default(),
+            HoldEvent::OriginalIsLate if self.now > self.late_until => self.late_until = self.now + LAG_MAX,
+            HoldEvent::OriginalIsLate => {}
+            HoldEvent::NothingHappens => {}
         }
     }
 
@@ -177,7 +177,7 @@ proptest! {
     fn no_pod_is_evicted_early_or_stays_indefinitely_and_nothing_is_left(
         events in events(),
     ) {
-        let mut history = History::new();
+        let mut history = HoldTimeline::new();
         for (event, seconds) in &events {
             history.happen(*event);
             history.pass(*seconds);
@@ -197,9 +197,9 @@ proptest! {
         // Whatever happened: a node that stays silent loses its pod within its seconds and the maximum length of a
         // hold.
         let mut silent = history;
-        let mut recovers = History { tolerations: silent.tolerations.clone(), record: silent.record.clone(), ..History::new() };
+        let mut recovers = HoldTimeline { tolerations: silent.tolerations.clone(), record: silent.record.clone(), ..HoldTimeline::new() };
         recovers.now = silent.now;
-        silent.happen(Event::NodeFallsSilent);
+        silent.happen(HoldEvent::NodeFallsSilent);
         silent.pass(HOLD_FOR + OWN + 20);
         prop_assert!(silent.gone_at.is_some(), "{:?} {:?}", silent.tolerations, silent.record);
         // One that recovers keeps it, with its own seconds and without a trace.
@@ -215,14 +215,14 @@ proptest! {
 fn a_held_pod_outlives_its_seconds_and_is_then_evicted() {
     for hold_at in 0..OWN {
         for held_for in 5..HOLD_FOR {
-            let mut history = History::new();
-            history.happen(Event::NodeFallsSilent);
+            let mut history = HoldTimeline::new();
+            history.happen(HoldEvent::NodeFallsSilent);
             history.pass(hold_at);
-            history.happen(Event::PersonHolds);
+            history.happen(HoldEvent::PersonHolds);
             history.pass(held_for);
             assert_eq!(history.gone_at, None, "held at {hold_at} for {held_for}");
             let released_at = history.now;
-            history.happen(Event::Released(ReleaseMode::Remainder));
+            history.happen(HoldEvent::Released(ReleaseMode::Remainder));
             history.pass(OWN + 10);
             let left = (OWN - hold_at + 1).clamp(REMAINDER_MIN, OWN);
             assert_eq!(history.gone_at, Some(released_at + left), "held at {hold_at} for {held_for}");

@@ -10,9 +10,9 @@ use crate::canonicalize::normal;
 use crate::schema::{Schema, Shape, TypeId};
 
 /// A small random number generator, reproducible by its seed.
-struct Random(u64);
+struct ProtobufRandom(u64);
 
-impl Random {
+impl ProtobufRandom {
     fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -215,7 +215,7 @@ proptest! {
     /// For every kind: a canonical object survives the round trip through protobuf unchanged.
     #[test]
     fn random_objects_of_all_kinds_come_back(seed in any::<u64>()) {
-        let mut random = Random::new(seed);
+        let mut random = ProtobufRandom::new(seed);
         for (api_version, kind, of) in kinds() {
             let object = random.object(of);
             let first = normal(api_version, kind, object.clone()).unwrap();
@@ -230,7 +230,7 @@ proptest! {
     /// Changed, truncated and random bytes are rejected or decoded, and never panic.
     #[test]
     fn mangled_bytes_are_harmless(seed in any::<u64>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), cut in any::<prop::sample::Index>()) {
-        let mut random = Random::new(seed);
+        let mut random = ProtobufRandom::new(seed);
         for (api_version, kind, of) in kinds() {
             let mut bytes = encode(api_version, kind, &random.object(of));
             for (at, byte) in &changes {
@@ -253,7 +253,7 @@ proptest! {
     /// Values of a wrong type are left out, and never panic.
     #[test]
     fn random_values_are_harmless(seed in any::<u64>()) {
-        let mut random = Random::new(seed);
+        let mut random = ProtobufRandom::new(seed);
         for (api_version, kind, _) in kinds() {
             let (_, _, other) = kinds().nth(seed as usize % 100).unwrap();
             let foreign: Value = random.object(other);

@@ -1,6 +1,6 @@
 //! Tests the requests of dedicated pools, their order, and their responses.
 
-use crate::fake::{Reply, Seen, server};
+use crate::fake::{ClientReply, SeenRequest, server};
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{NodeEdits, RecordEdit};
 use taintward_core::api_error::ApiFailure;
@@ -43,24 +43,28 @@ fn taints(pool: Option<PoolFact>) -> NodePatch {
 }
 
 /// Returns the requests and the result, with these responses to the reads of pool and node and to the patch.
-async fn written(intent: NodePatch, found: Reply, patched: Reply) -> (Vec<String>, Result<bool, ApiFailure>) {
+async fn written(
+    intent: NodePatch,
+    found: ClientReply,
+    patched: ClientReply,
+) -> (Vec<String>, Result<bool, ApiFailure>) {
     let (mut found, mut patched) = (Some(found), Some(patched));
-    let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), seen.path.as_str()) {
-        ("GET", NODE) => Reply::json(200, &stored_node()),
+    let (client, log) = server(move |seen: &SeenRequest| match (seen.method.as_str(), seen.path.as_str()) {
+        ("GET", NODE) => ClientReply::json(200, &stored_node()),
         ("GET", POOL) => found.take().unwrap(),
         ("PATCH", NODE) => patched.take().unwrap(),
         _ => panic!("{}", seen.line()),
     });
     let result = ApiClient::new(client, "").write_member(&NodeName::new("n1"), |_| intent).await;
-    let lines = log.lock().unwrap().iter().map(Seen::line).collect();
+    let lines = log.lock().unwrap().iter().map(SeenRequest::line).collect();
     (lines, result.map(|now| now.written).map_err(|rejection| rejection.failure))
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_is_written_for_an_unchanged_pool() {
-    let ok = || Reply::json(200, &stored_node());
+    let ok = || ClientReply::json(200, &stored_node());
     let all = [format!("GET {NODE}"), format!("GET {POOL}"), format!("PATCH {NODE}")];
-    let (requested, result) = written(taints(Some(seen())), Reply::json(200, &pool()), ok()).await;
+    let (requested, result) = written(taints(Some(seen())), ClientReply::json(200, &pool()), ok()).await;
     assert_eq!((&requested[..], result), (&all[..], Ok(true)));
     // Without a pool, as when marks are removed, no pool is read.
     let (requested, result) = written(taints(None), ok(), ok()).await;
@@ -71,12 +75,12 @@ async fn a_node_is_written_for_an_unchanged_pool() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_added_to_a_node_for_a_changed_pool() {
-    let ok = || Reply::json(200, &stored_node());
+    let ok = || ClientReply::json(200, &stored_node());
     let changed = |place: &str, value: Value| {
         let mut pool = pool();
         let (parent, name) = place.rsplit_once('/').unwrap();
         pool.pointer_mut(parent).unwrap()[name] = value;
-        Reply::json(200, &pool)
+        ClientReply::json(200, &pool)
     };
     for found in [
         changed("/metadata/uid", json!("another")),
@@ -84,12 +88,13 @@ async fn nothing_is_added_to_a_node_for_a_changed_pool() {
         changed("/metadata/deletionTimestamp", json!("2027-01-15T08:00:00Z")),
         changed("/metadata/finalizers", json!([])),
         changed("/status", json!({"past": [{"kind": "Label", "key": "k", "value": ""}]})),
-        Reply::status(404, "NotFound", "gone"),
+        ClientReply::status(404, "NotFound", "gone"),
     ] {
         let (requested, result) = written(taints(Some(seen())), found, ok()).await;
         assert_eq!((requested.len(), result), (2, Err(ApiFailure::Conflict)), "no write");
     }
-    let (requested, result) = written(taints(Some(seen())), Reply::status(500, "", "broken"), ok()).await;
+    let (requested, result) =
+        written(taints(Some(seen())), ClientReply::status(500, "", "broken"), ok()).await;
     assert_eq!((requested.len(), result), (2, Err(ApiFailure::Unavailable)));
     // A version that only the status has made new does not count as a change.
     let (requested, result) =
@@ -99,10 +104,13 @@ async fn nothing_is_added_to_a_node_for_a_changed_pool() {
 
 #[tokio::test(start_paused = true)]
 async fn edits_that_no_longer_fit_are_a_conflict() {
-    let pool = || Reply::json(200, &pool());
+    let pool = || ClientReply::json(200, &pool());
     for (code, reason) in [(409, "Conflict"), (422, "Invalid")] {
-        let late =
-            Reply::status(code, reason, "the server rejected our request due to an error in our request");
+        let late = ClientReply::status(
+            code,
+            reason,
+            "the server rejected our request due to an error in our request",
+        );
         let (_, result) = written(taints(Some(seen())), pool(), late).await;
         assert_eq!(result, Err(ApiFailure::Conflict), "{code}");
     }
@@ -117,11 +125,11 @@ async fn edits_that_no_longer_fit_are_a_conflict() {
 
 #[tokio::test(start_paused = true)]
 async fn the_finalizer_is_added_and_removed_for_the_pools_version() {
-    let (client, log) = server(|seen: &Seen| {
+    let (client, log) = server(|seen: &SeenRequest| {
         let mut response = pool();
         response["metadata"]["finalizers"] = seen.body["metadata"]["finalizers"].clone();
         response["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
-        Reply::json(200, &response)
+        ClientReply::json(200, &response)
     });
     let actor = ApiClient::new(client, "");
     assert_eq!(actor.hold_pool(&seen(), true).await.unwrap(), Some(seen()), "it has the finalizer already");
@@ -141,10 +149,13 @@ async fn the_finalizer_is_added_and_removed_for_the_pools_version() {
 #[tokio::test(start_paused = true)]
 async fn all_nodes_are_decoded_or_none() {
     for (odd, is_read) in [(json!(null), true), (json!("text"), false)] {
-        let (client, _) = server(move |_: &Seen| {
+        let (client, _) = server(move |_: &SeenRequest| {
             let mut second = stored_node();
             second["spec"]["taints"] = odd.clone();
-            Reply::json(200, &json!({"kind": "NodeList", "metadata": {}, "items": [stored_node(), second]}))
+            ClientReply::json(
+                200,
+                &json!({"kind": "NodeList", "metadata": {}, "items": [stored_node(), second]}),
+            )
         });
         let listed = ApiClient::new(client, "").list_members().await;
         assert_eq!(
@@ -161,14 +172,14 @@ const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
 /// the patch.
 async fn guard_written(
     wanted: PoolGuard,
-    found: Reply,
+    found: ClientReply,
     pool: Value,
-    patched: Reply,
+    patched: ClientReply,
 ) -> (Vec<String>, Result<Option<PoolGuardWrite>, ApiFailure>) {
     let (mut found, mut patched) = (Some(found), Some(patched));
-    let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), seen.path.as_str()) {
+    let (client, log) = server(move |seen: &SeenRequest| match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", GUARD) => found.take().unwrap(),
-        ("GET", POOL) => Reply::json(200, &pool),
+        ("GET", POOL) => ClientReply::json(200, &pool),
         ("PATCH", GUARD) => patched.take().unwrap(),
         _ => panic!("{}", seen.line()),
     });
@@ -187,18 +198,18 @@ fn guard_with_pool() -> Value {
 async fn without_the_guard_or_its_definition_there_is_none() {
     let gone = || {
         [
-            Reply::status(404, "NotFound", "gone"),
-            Reply::status(404, "", ""),
-            Reply::Response(404, vec![], "404 page not found".into()),
+            ClientReply::status(404, "NotFound", "gone"),
+            ClientReply::status(404, "", ""),
+            ClientReply::Response(404, vec![], "404 page not found".into()),
         ]
     };
     for found in gone() {
         let (requested, result) =
-            guard_written(PoolGuard::default(), found, pool(), Reply::json(200, &pool())).await;
+            guard_written(PoolGuard::default(), found, pool(), ClientReply::json(200, &pool())).await;
         assert_eq!((requested.len(), result), (1, Ok(None)));
     }
     for patched in gone() {
-        let found = Reply::json(200, &guard_with_pool());
+        let found = ClientReply::json(200, &guard_with_pool());
         let mut wanted = PoolGuard::default();
         wanted.nodes.insert("n1".into());
         let (requested, result) = guard_written(wanted, found, pool(), patched).await;
@@ -206,10 +217,10 @@ async fn without_the_guard_or_its_definition_there_is_none() {
     }
     for response in gone() {
         let mut response = Some(response);
-        let (client, _) = server(move |_: &Seen| response.take().unwrap());
+        let (client, _) = server(move |_: &SeenRequest| response.take().unwrap());
         assert_eq!(ApiClient::new(client, "").pool_guard_version().await, Ok(None));
     }
-    let (client, log) = server(|_: &Seen| Reply::json(200, &guard_with_pool()));
+    let (client, log) = server(|_: &SeenRequest| ClientReply::json(200, &guard_with_pool()));
     let version = ApiClient::new(client, "").pool_guard_version().await;
     assert_eq!(version, Ok(Some(ResourceVersion(9))));
     let query = log.lock().unwrap()[0].query.clone();
@@ -218,8 +229,8 @@ async fn without_the_guard_or_its_definition_there_is_none() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pool_leaves_the_guard_when_it_is_released_and_has_no_label() {
-    let after = || Reply::json(200, &json!({"metadata": {"resourceVersion": "10"}}));
-    let found = || Reply::json(200, &guard_with_pool());
+    let after = || ClientReply::json(200, &json!({"metadata": {"resourceVersion": "10"}}));
+    let found = || ClientReply::json(200, &guard_with_pool());
     let mut labelled = pool();
     labelled["metadata"]["labels"] = json!({"taintward.io/pool-guard": "true"});
     let released = PoolGuard { released: [Uid::new("u2")].into(), ..PoolGuard::default() };
@@ -236,7 +247,7 @@ async fn a_pool_leaves_the_guard_when_it_is_released_and_has_no_label() {
 async fn a_guard_that_is_too_large_is_not_sent() {
     let mut wanted = PoolGuard::default();
     wanted.nodes.extend((0..GUARD_MAX / 40).map(|at| format!("{at:050}").into()));
-    let found = Reply::json(200, &guard_with_pool());
-    let (requested, result) = guard_written(wanted, found, pool(), Reply::json(200, &pool())).await;
+    let found = ClientReply::json(200, &guard_with_pool());
+    let (requested, result) = guard_written(wanted, found, pool(), ClientReply::json(200, &pool())).await;
     assert_eq!((requested.len(), result), (2, Err(ApiFailure::Rejected)), "{requested:?}");
 }

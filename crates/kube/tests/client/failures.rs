@@ -1,6 +1,6 @@
 //! Tests how responses, timeouts and the client's rate limit are classified.
 
-use crate::fake::{Reply, server, status};
+use crate::fake::{ClientReply, server, status};
 use serde_json::json;
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
@@ -26,14 +26,14 @@ fn tainted_node() -> NodeFact {
     NodeFact { uid: uid(), ..node("n1").tainted([taint("k")]) }
 }
 
-fn written() -> Reply {
-    Reply::json(200, &json!({ "metadata": { "resourceVersion": "43" } }))
+fn written() -> ClientReply {
+    ClientReply::json(200, &json!({ "metadata": { "resourceVersion": "43" } }))
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_response_is_classified() {
     let text = |code| {
-        Reply::Response(code, vec![("content-type", "text/plain".into())], "404 page not found".into())
+        ClientReply::Response(code, vec![("content-type", "text/plain".into())], "404 page not found".into())
     };
     let rows: Vec<(u16, ApiFailure)> = vec![
         (400, ApiFailure::Rejected),
@@ -56,7 +56,11 @@ async fn every_response_is_classified() {
     for (code, meaning) in rows {
         for with_status in [true, false] {
             let (client, log) =
-                server(move |_| if with_status { Reply::status(code, "Any", "because") } else { text(code) });
+                server(
+                    move |_| {
+                        if with_status { ClientReply::status(code, "Any", "because") } else { text(code) }
+                    },
+                );
             let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
             // Only the API server's own 404 means that an object is absent, and only its Status that it has decided.
             let decides = !matches!(code, 401 | 403 | 429);
@@ -76,10 +80,12 @@ async fn every_response_is_classified() {
 /// A proxy responds instead of the API server: no object counts as gone, and nothing as done.
 #[tokio::test(start_paused = true)]
 async fn a_proxys_response_does_not_count_as_the_api_servers() {
-    type Fixed = fn(u16) -> Reply;
-    let html = |code: u16| Reply::Response(code, vec![("content-type", "text/html".into())], "<html>".into());
-    let text = |code: u16| Reply::Response(code, vec![("content-type", "text/plain".into())], "no".into());
-    let own = |_: u16| Reply::status(404, "NotFound", "pods \"web-0\" not found");
+    type Fixed = fn(u16) -> ClientReply;
+    let html =
+        |code: u16| ClientReply::Response(code, vec![("content-type", "text/html".into())], "<html>".into());
+    let text =
+        |code: u16| ClientReply::Response(code, vec![("content-type", "text/plain".into())], "no".into());
+    let own = |_: u16| ClientReply::status(404, "NotFound", "pods \"web-0\" not found");
     let replies: [(u16, Fixed, ApiFailure); 4] = [
         (404, text, ApiFailure::Unavailable),
         (404, html, ApiFailure::Unavailable),
@@ -122,19 +128,20 @@ async fn only_the_servers_own_errors_are_an_overload() {
         (404, "gone", false),
     ];
     for (code, message, overload) in rows {
-        let (client, _) = server(move |_| Reply::status(code, "Any", message));
+        let (client, _) = server(move |_| ClientReply::status(code, "Any", message));
         let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
         assert_eq!(rejection.overload, overload, "{rejection}");
     }
     // A deletion may have waited for a webhook; a read waits for none.
-    let late = |_: &_| Reply::status(504, "Timeout", "request did not complete within the allotted timeout");
+    let late =
+        |_: &_| ClientReply::status(504, "Timeout", "request did not complete within the allotted timeout");
     let (client, _) = server(late);
     let act = ApiClient::new(client, "x");
     assert!(!act.delete(&web(), &uid(), None).await.unwrap_err().overload);
     assert!(act.read_node(&tainted_node().name).await.unwrap_err().overload);
-    let (client, _) = server(|_| Reply::Silence(Duration::from_secs(60)));
+    let (client, _) = server(|_| ClientReply::Silence(Duration::from_secs(60)));
     assert!(ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
-    let (client, _) = server(|_| Reply::Reset);
+    let (client, _) = server(|_| ClientReply::Reset);
     assert!(ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
 }
 
@@ -146,11 +153,11 @@ async fn a_422_is_a_conflict_only_if_a_precondition_failed() {
         body
     };
     let uid_body = invalid("metadata.uid");
-    let (client, _) = server(move |_| Reply::json(422, &uid_body));
+    let (client, _) = server(move |_| ClientReply::json(422, &uid_body));
     let rejection =
         ApiClient::new(client, "x").set_disruption_target(&web(), &uid(), None, 1, NOW).await.unwrap_err();
     assert_eq!(rejection.failure, ApiFailure::Conflict, "another incarnation");
-    let (client, _) = server(|_| Reply::status(422, "Invalid", "the server rejected our request"));
+    let (client, _) = server(|_| ClientReply::status(422, "Invalid", "the server rejected our request"));
     let act = ApiClient::new(client, "x");
     assert_eq!(
         act.add_time_added(&tainted_node(), 0, NOW).await.unwrap_err().failure,
@@ -162,7 +169,7 @@ async fn a_422_is_a_conflict_only_if_a_precondition_failed() {
         ApiFailure::Rejected
     );
     let taint_body = invalid("spec.taints");
-    let (client, _) = server(move |_| Reply::json(422, &taint_body));
+    let (client, _) = server(move |_| ClientReply::json(422, &taint_body));
     assert_eq!(
         ApiClient::new(client, "x").add_time_added(&tainted_node(), 0, NOW).await.unwrap_err().failure,
         ApiFailure::Rejected
@@ -188,7 +195,7 @@ async fn retry_after_is_honoured_and_capped() {
                 body["details"] = json!({ "retryAfterSeconds": detail });
             }
             let headers = header.map(|value| ("retry-after", value.to_owned())).into_iter().collect();
-            Reply::Response(429, headers, body.to_string())
+            ClientReply::Response(429, headers, body.to_string())
         });
         let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
         assert_eq!(
@@ -201,7 +208,7 @@ async fn retry_after_is_honoured_and_capped() {
 
 #[tokio::test(start_paused = true)]
 async fn silence_and_broken_connections_leave_the_result_unknown() {
-    let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
+    let (client, _) = server(|_| ClientReply::Silence(Duration::from_secs(3600)));
     let (act, start) = (ApiClient::new(client, "x"), Instant::now());
     let rejection = act.delete(&web(), &uid(), None).await.unwrap_err();
     assert_eq!((rejection.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
@@ -211,7 +218,7 @@ async fn silence_and_broken_connections_leave_the_result_unknown() {
     let start = Instant::now();
     act.with_timeouts(timeout).read_node(&NodeName::new("n1")).await.unwrap_err();
     assert_eq!(start.elapsed().as_secs(), 8);
-    let (client, log) = server(|_| Reply::Reset);
+    let (client, log) = server(|_| ClientReply::Reset);
     let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
     assert_eq!((rejection.failure, log.lock().unwrap().len()), (ApiFailure::Unavailable, 1));
     assert!(rejection.message.contains("reset"), "{rejection}");
@@ -244,7 +251,7 @@ async fn the_rate_limit_delays_or_refuses_requests() {
 #[tokio::test(start_paused = true)]
 async fn a_confirming_read_is_as_old_as_its_request() {
     let clock = Clock::of_runtime(NOW);
-    let (client, _) = server(|_| Reply::status(404, "NotFound", "nodes \"n1\" not found"));
+    let (client, _) = server(|_| ClientReply::status(404, "NotFound", "nodes \"n1\" not found"));
     let act = ApiClient::new(client, "x").with_rate_limiter(RateLimiter::new(clock.clone(), 0.5, 1));
     let start = clock.now().mono;
     for turn in 0..2 {
@@ -257,7 +264,7 @@ async fn a_confirming_read_is_as_old_as_its_request() {
 #[tokio::test(start_paused = true)]
 async fn messages_are_harmless_and_bounded_and_name_the_remedy() {
     let loud = "a\n\u{1b}[31mb".to_owned() + &"x".repeat(200_000);
-    let (client, _) = server(move |_| Reply::status(400, "BadRequest", &loud));
+    let (client, _) = server(move |_| ClientReply::status(400, "BadRequest", &loud));
     let rejection = ApiClient::new(client, "x")
         .delete(&PodName::new("shop", "w\u{202e}"), &uid(), None)
         .await
@@ -265,7 +272,7 @@ async fn messages_are_harmless_and_bounded_and_name_the_remedy() {
     assert!(rejection.message.len() < 2000, "{}", rejection.message.len());
     assert!(!rejection.message.contains(['\n', '\u{1b}', '\u{202e}']), "{rejection}");
     let (client, _) = server(|_| {
-        Reply::status(
+        ClientReply::status(
             403,
             "Forbidden",
             "pods \"web-0\" is forbidden: User \"t\" cannot delete resource \"pods\"",
@@ -274,7 +281,7 @@ async fn messages_are_harmless_and_bounded_and_name_the_remedy() {
     let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
     assert!(rejection.message.ends_with("; grant the verb delete on pods in API group \"\""), "{rejection}");
     let (client, _) =
-        server(|_| Reply::status(403, "Forbidden", "admission webhook \"w\" denied the request"));
+        server(|_| ClientReply::status(403, "Forbidden", "admission webhook \"w\" denied the request"));
     let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
     assert!(!rejection.message.contains("grant"), "no grant helps against admission: {rejection}");
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SeenRequest {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: String,
@@ -22,7 +22,7 @@ pub(crate) struct Seen {
     pub(crate) body: Value,
 }
 
-impl Seen {
+impl SeenRequest {
     /// How the server handles a request.
     pub(crate) fn line(&self) -> String {
         format!("{} {}", self.method, self.path)
@@ -30,7 +30,7 @@ impl Seen {
 }
 
 /// What the server does with a request.
-pub(crate) enum Reply {
+pub(crate) enum ClientReply {
     /// Responds, with headers besides the content type.
     Response(u16, Vec<(&'static str, String)>, String),
     /// Responds with 200 after this long silence.
@@ -41,7 +41,7 @@ pub(crate) enum Reply {
     Reset,
 }
 
-impl Reply {
+impl ClientReply {
     pub(crate) fn json(status: u16, body: &Value) -> Self {
         Self::Response(status, vec![], body.to_string())
     }
@@ -59,11 +59,13 @@ pub(crate) fn status(code: u16, reason: &str, message: &str) -> Value {
 }
 
 /// The requests that arrived so far.
-pub(crate) type Log = Arc<Mutex<Vec<Seen>>>;
+pub(crate) type RequestLog = Arc<Mutex<Vec<SeenRequest>>>;
 
 /// A client of a server that responds with `serve`, and the list of requests that arrive there.
-pub(crate) fn server(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Client, Log) {
-    let (log, serve) = (Log::default(), Arc::new(Mutex::new(serve)));
+pub(crate) fn server(
+    serve: impl FnMut(&SeenRequest) -> ClientReply + Send + 'static,
+) -> (Client, RequestLog) {
+    let (log, serve) = (RequestLog::default(), Arc::new(Mutex::new(serve)));
     let arrivals = Arc::clone(&log);
     let service = tower::service_fn(move |request: Request<Body>| {
         let (arrivals, serve) = (Arc::clone(&arrivals), Arc::clone(&serve));
@@ -72,7 +74,7 @@ pub(crate) fn server(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Cli
             let body = body.collect().await?.to_bytes();
             let header =
                 |name: &str| head.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
-            let seen = Seen {
+            let seen = SeenRequest {
                 method: head.method.clone(),
                 path: head.uri.path().to_owned(),
                 query: head.uri.query().unwrap_or_default().to_owned(),
@@ -83,7 +85,7 @@ pub(crate) fn server(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Cli
             arrivals.lock().unwrap().push(seen.clone());
             let reply = serve.lock().unwrap()(&seen);
             match reply {
-                Reply::Response(code, headers, body) => {
+                ClientReply::Response(code, headers, body) => {
                     let mut response = Response::builder().status(code);
                     if !headers.iter().any(|(name, _)| *name == "content-type") {
                         response = response.header("content-type", "application/json");
@@ -93,16 +95,16 @@ pub(crate) fn server(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Cli
                     }
                     Ok(response.body(Full::new(Bytes::from(body)))?)
                 }
-                Reply::Silence(length) => {
+                ClientReply::Silence(length) => {
                     tokio::time::sleep(length).await;
                     Ok(Response::new(Full::default()))
                 }
-                Reply::Late(length, object) => {
+                ClientReply::Late(length, object) => {
                     tokio::time::sleep(length).await;
                     let response = Response::builder().header("content-type", "application/json");
                     Ok(response.body(Full::new(Bytes::from(object.to_string())))?)
                 }
-                Reply::Reset => {
+                ClientReply::Reset => {
                     Err(tower::BoxError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset)))
                 }
             }

@@ -1,6 +1,6 @@
 //! Tests leader election against a simulated Lease, in virtual time.
 
-use crate::fake::{Log, Reply, Seen, server};
+use crate::fake::{ClientReply, RequestLog, SeenRequest, server};
 use kube::Client;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases
 
 /// How the server misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mood {
+enum LeaseMood {
     Well,
     Silent,
     Forbidding,
@@ -29,20 +29,20 @@ enum Mood {
 }
 
 #[derive(Clone)]
-struct Store {
+struct LeaseServer {
     lease: Arc<Mutex<Option<Value>>>,
-    mood: Arc<Mutex<Mood>>,
+    mood: Arc<Mutex<LeaseMood>>,
 }
 
-impl Store {
-    fn new() -> (Self, Client, Log) {
-        let store = Self { lease: Arc::default(), mood: Arc::new(Mutex::new(Mood::Well)) };
+impl LeaseServer {
+    fn new() -> (Self, Client, RequestLog) {
+        let store = Self { lease: Arc::default(), mood: Arc::new(Mutex::new(LeaseMood::Well)) };
         let serving = store.clone();
         let (client, log) = server(move |seen| serving.serve(seen));
         (store, client, log)
     }
 
-    fn set(&self, mood: Mood) {
+    fn set(&self, mood: LeaseMood) {
         *self.mood.lock().unwrap() = mood;
     }
 
@@ -50,22 +50,22 @@ impl Store {
         self.lease.lock().unwrap().as_ref().unwrap()["spec"][name].clone()
     }
 
-    fn serve(&self, seen: &Seen) -> Reply {
+    fn serve(&self, seen: &SeenRequest) -> ClientReply {
         let mood = *self.mood.lock().unwrap();
         match mood {
-            Mood::Well | Mood::Slow | Mood::Mute => {}
-            Mood::Silent => return Reply::Silence(Duration::from_secs(86_400)),
-            Mood::Forbidding => {
-                return Reply::status(403, "Forbidden", "User \"t\" cannot get resource \"leases\"");
+            LeaseMood::Well | LeaseMood::Slow | LeaseMood::Mute => {}
+            LeaseMood::Silent => return ClientReply::Silence(Duration::from_secs(86_400)),
+            LeaseMood::Forbidding => {
+                return ClientReply::status(403, "Forbidden", "User \"t\" cannot get resource \"leases\"");
             }
-            Mood::Garbled => return Reply::Response(200, vec![], "{\"spec\": 5}".into()),
+            LeaseMood::Garbled => return ClientReply::Response(200, vec![], "{\"spec\": 5}".into()),
         }
         let mut lease = self.lease.lock().unwrap();
         let version =
             |lease: &Value| lease["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap();
         let next = lease.as_ref().map_or(1, |lease| version(lease) + 1).to_string();
         match (seen.line().as_str(), lease.as_mut()) {
-            (line, Some(lease)) if line == format!("GET {LEASE}") => Reply::json(200, lease),
+            (line, Some(lease)) if line == format!("GET {LEASE}") => ClientReply::json(200, lease),
             (line, None) if line == format!("POST {LEASES}") => {
                 let mut created = seen.body.clone();
                 created["metadata"]["resourceVersion"] = json!(next);
@@ -74,26 +74,26 @@ impl Store {
             }
             (line, Some(kept)) if line == format!("PUT {LEASE}") => {
                 if kept["metadata"]["resourceVersion"] != seen.body["metadata"]["resourceVersion"] {
-                    return Reply::status(409, "Conflict", "the object has been modified");
+                    return ClientReply::status(409, "Conflict", "the object has been modified");
                 }
                 *kept = seen.body.clone();
                 kept["metadata"]["resourceVersion"] = json!(next);
                 written(mood, 200, kept.clone())
             }
             (line, Some(_)) if line == format!("POST {LEASES}") => {
-                Reply::status(409, "AlreadyExists", "there")
+                ClientReply::status(409, "AlreadyExists", "there")
             }
-            (line, None) if line.ends_with(LEASE) => Reply::status(404, "NotFound", "no lease"),
-            (line, _) => Reply::status(405, "MethodNotAllowed", line),
+            (line, None) if line.ends_with(LEASE) => ClientReply::status(404, "NotFound", "no lease"),
+            (line, _) => ClientReply::status(405, "MethodNotAllowed", line),
         }
     }
 }
 
-fn written(mood: Mood, status: u16, lease: Value) -> Reply {
+fn written(mood: LeaseMood, status: u16, lease: Value) -> ClientReply {
     match mood {
-        Mood::Slow => Reply::Late(Duration::from_secs(3), lease),
-        Mood::Mute => Reply::Silence(Duration::from_secs(86_400)),
-        _ => Reply::json(status, &lease),
+        LeaseMood::Slow => ClientReply::Late(Duration::from_secs(3), lease),
+        LeaseMood::Mute => ClientReply::Silence(Duration::from_secs(86_400)),
+        _ => ClientReply::json(status, &lease),
     }
 }
 
@@ -127,7 +127,7 @@ fn clock() -> Clock {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_process_creates_leads_and_renews_without_reading() {
-    let (store, client, log) = Store::new();
+    let (store, client, log) = LeaseServer::new();
     let clock = clock();
     let a = candidate(&client, &clock, "a");
     after(60).await;
@@ -140,7 +140,7 @@ async fn the_first_process_creates_leads_and_renews_without_reading() {
     assert!(now.since(known.loop_alive_at) <= Span::from_secs(2));
     assert_eq!(store.field("leaseDurationSeconds"), 15);
     assert_eq!(store.field("acquireTime"), "2027-01-15T08:00:00.000000Z");
-    let lines: Vec<_> = log.lock().unwrap().iter().map(Seen::line).collect();
+    let lines: Vec<_> = log.lock().unwrap().iter().map(SeenRequest::line).collect();
     assert_eq!(lines[..2], [format!("GET {LEASE}"), format!("POST {LEASES}")]);
     assert!((28..=31).contains(&lines.len()), "{}", lines.len());
     assert!(lines[2..].iter().all(|line| *line == format!("PUT {LEASE}")), "{lines:?}");
@@ -150,7 +150,7 @@ async fn the_first_process_creates_leads_and_renews_without_reading() {
 /// newer than the last one that the watches received, so that only the lease shows what has happened.
 #[tokio::test(start_paused = true)]
 async fn l4_a_lease_that_goes_back_lets_everything_be_listed_again() {
-    let (store, client, _) = Store::new();
+    let (store, client, _) = LeaseServer::new();
     let clock = clock();
     let mut candidates = ["a", "b"].map(|identity| candidate(&client, &clock, identity));
     after(60).await;
@@ -170,7 +170,7 @@ async fn l4_a_lease_that_goes_back_lets_everything_be_listed_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_clean_stop_hands_over_within_the_retry_period() {
-    let (store, client, _) = Store::new();
+    let (store, client, _) = LeaseServer::new();
     let clock = clock();
     let mut a = candidate(&client, &clock, "a");
     after(5).await;
@@ -189,7 +189,7 @@ async fn a_clean_stop_hands_over_within_the_retry_period() {
 
 #[tokio::test(start_paused = true)]
 async fn a_crashed_holder_is_replaced_after_its_lease_and_not_before() {
-    let (_, client, _) = Store::new();
+    let (_, client, _) = LeaseServer::new();
     let clock = clock();
     let a = candidate(&client, &clock, "a");
     after(5).await;
@@ -205,8 +205,8 @@ async fn a_crashed_holder_is_replaced_after_its_lease_and_not_before() {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_server_ends_leading_at_the_deadline_and_an_hour_later_all_recovers() {
-    for mood in [Mood::Silent, Mood::Forbidding, Mood::Garbled] {
-        let (store, client, log) = Store::new();
+    for mood in [LeaseMood::Silent, LeaseMood::Forbidding, LeaseMood::Garbled] {
+        let (store, client, log) = LeaseServer::new();
         let clock = clock();
         let a = candidate(&client, &clock, "a");
         after(60).await;
@@ -222,12 +222,12 @@ async fn a_silent_server_ends_leading_at_the_deadline_and_an_hour_later_all_reco
         assert!((700..=4100).contains(&requested), "{mood:?}: it neither gives up nor hammers: {requested}");
         let last_error = seen.borrow().last_error.clone().unwrap();
         let word = match mood {
-            Mood::Silent => "no answer",
-            Mood::Forbidding => "grant the verb get on leases in API group \"coordination.k8s.io\"",
+            LeaseMood::Silent => "no answer",
+            LeaseMood::Forbidding => "grant the verb get on leases in API group \"coordination.k8s.io\"",
             _ => "the lease's spec",
         };
         assert!(last_error.contains(word), "{last_error}");
-        store.set(Mood::Well);
+        store.set(LeaseMood::Well);
         after(5).await;
         assert!(a.seen.borrow().leading && a.seen.borrow().last_error.is_none(), "{mood:?}");
     }
@@ -235,8 +235,8 @@ async fn a_silent_server_ends_leading_at_the_deadline_and_an_hour_later_all_reco
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_takes_seconds_for_each_write_has_one_leader() {
-    for mood in [Mood::Slow, Mood::Mute] {
-        let (store, client, _) = Store::new();
+    for mood in [LeaseMood::Slow, LeaseMood::Mute] {
+        let (store, client, _) = LeaseServer::new();
         store.set(mood);
         let clock = clock();
         let (a, b) = (candidate(&client, &clock, "a"), candidate(&client, &clock, "b"));
@@ -253,7 +253,7 @@ async fn a_server_that_takes_seconds_for_each_write_has_one_leader() {
 
 #[tokio::test(start_paused = true)]
 async fn other_fields_of_the_lease_stay_and_another_holder_is_noticed() {
-    let (store, client, _) = Store::new();
+    let (store, client, _) = LeaseServer::new();
     let clock = clock();
     let a = candidate(&client, &clock, "a");
     after(3).await;
@@ -278,7 +278,7 @@ async fn other_fields_of_the_lease_stay_and_another_holder_is_noticed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_deleted_lease_is_created_again_with_the_same_holder() {
-    let (store, client, _) = Store::new();
+    let (store, client, _) = LeaseServer::new();
     let clock = clock();
     let a = candidate(&client, &clock, "a");
     after(5).await;
@@ -294,8 +294,8 @@ async fn a_deleted_lease_is_created_again_with_the_same_holder() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_is_quick_whatever_the_server_does() {
-    for mood in [Mood::Silent, Mood::Forbidding] {
-        let (store, client, _) = Store::new();
+    for mood in [LeaseMood::Silent, LeaseMood::Forbidding] {
+        let (store, client, _) = LeaseServer::new();
         let clock = clock();
         let mut a = candidate(&client, &clock, "a");
         after(5).await;

@@ -71,9 +71,9 @@ async fn relay(to: SocketAddr, cut: watch::Receiver<()>) -> SocketAddr {
 }
 
 /// Removes the kubeconfig file when it is dropped.
-struct File(std::path::PathBuf);
+struct StoreFile(std::path::PathBuf);
 
-impl Drop for File {
+impl Drop for StoreFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -90,7 +90,7 @@ async fn a_dead_connection_of_the_lease_is_replaced_within_half_the_renew_deadli
     let (cut, may_carry) = watch::channel(());
     let address = relay(server, may_carry).await;
     let place = std::env::temp_dir().join(format!("taintward-lease-{}", std::process::id()));
-    let (file, authority) = (File(place.clone()), File(place.with_extension("pem")));
+    let (file, authority) = (StoreFile(place.clone()), StoreFile(place.with_extension("pem")));
     std::fs::write(&authority.0, certificate).unwrap();
     let text = format!(
         "{{clusters: [{{name: c, cluster: {{server: 'https://{address}', certificate-authority: '{}'}}}}], \

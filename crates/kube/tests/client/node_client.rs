@@ -1,6 +1,6 @@
 //! Tests the node requests of interactive commands.
 
-use crate::fake::{self, Reply, server};
+use crate::fake::{self, ClientReply, server};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
@@ -179,8 +179,8 @@ async fn requests_are_like_kubectls() {
     let object = stored_node().with("spec.taints", listed());
     let response = object.clone();
     let (client, log) = server(move |seen| match seen.method {
-        http::Method::GET => Reply::json(200, &response),
-        _ => Reply::Response(
+        http::Method::GET => ClientReply::json(200, &response),
+        _ => ClientReply::Response(
             200,
             vec![
                 ("warning", r#"299 - "metadata.labels: \"old\" \\ deprecated""#.into()),
@@ -217,7 +217,7 @@ async fn requests_are_like_kubectls() {
 
 /// The error made from a server's refusal.
 async fn rejected(code: u16, body: Value) -> NodeRequestError {
-    let (client, _) = server(move |_| Reply::json(code, &body));
+    let (client, _) = server(move |_| ClientReply::json(code, &body));
     NodeClient::new(client, LIMIT).patch("n1", "[]".into(), &PatchOptions::default()).await.unwrap_err()
 }
 
@@ -257,7 +257,7 @@ async fn refusals_keep_the_servers_message_and_conflicts_are_detected() {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_response_has_a_timeout_and_invalid_names_are_not_sent() {
-    let (client, log) = server(|_| Reply::Silence(Duration::from_secs(3600)));
+    let (client, log) = server(|_| ClientReply::Silence(Duration::from_secs(3600)));
     let (nodes, began) = (NodeClient::new(client, LIMIT), Instant::now());
     let NodeRequestError::NoResponse(rejection) = nodes.read("n1").await.unwrap_err() else {
         panic!("expected no status")

@@ -1,6 +1,6 @@
 //! Tests the requests of node lifecycle.
 
-use crate::fake::{Log, Reply, Seen, server};
+use crate::fake::{ClientReply, RequestLog, SeenRequest, server};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_core::api_error::ApiFailure;
@@ -44,8 +44,11 @@ fn stored_node(taints: Value) -> Value {
     node("n1").with("metadata", metadata("7")).with("spec.taints", taints)
 }
 
-fn written() -> Reply {
-    Reply::json(200, &json!({ "kind": "PartialObjectMetadata", "metadata": { "resourceVersion": "43" } }))
+fn written() -> ClientReply {
+    ClientReply::json(
+        200,
+        &json!({ "kind": "PartialObjectMetadata", "metadata": { "resourceVersion": "43" } }),
+    )
 }
 
 fn set(taints: &[ManagedTaint]) -> ManagedTaints {
@@ -53,15 +56,15 @@ fn set(taints: &[ManagedTaint]) -> ManagedTaints {
 }
 
 /// An API client for a server that returns `object` for every read, and accepts every write.
-fn before(object: Value) -> (ApiClient, Log) {
+fn before(object: Value) -> (ApiClient, RequestLog) {
     let (client, log) = server(move |seen| match seen.method {
-        http::Method::GET => Reply::json(200, &object),
+        http::Method::GET => ClientReply::json(200, &object),
         _ => written(),
     });
     (ApiClient::new(client, "host-1"), log)
 }
 
-fn arrived(log: &Log) -> Vec<Seen> {
+fn arrived(log: &RequestLog) -> Vec<SeenRequest> {
     log.lock().unwrap().clone()
 }
 
@@ -71,9 +74,9 @@ async fn a_node_and_its_lease_are_read_live_and_at_the_same_time() {
         NODE => {
             let mut node = stored_node(json!([]));
             node["status"] = json!({ "conditions": [{ "type": "Ready", "status": "Unknown" }] });
-            Reply::json(200, &node)
+            ClientReply::json(200, &node)
         }
-        _ => Reply::json(
+        _ => ClientReply::json(
             200,
             &json!({ "kind": "Lease", "metadata": metadata("9"), "spec": { "renewTime": "2027-01-15T08:00:00.5Z" } }),
         ),
@@ -90,7 +93,7 @@ async fn a_node_and_its_lease_are_read_live_and_at_the_same_time() {
     assert_eq!(lease.renewed, Some(Wall::from_micros(1_800_000_000_500_000)));
     let mut seen = arrived(&log);
     seen.sort_by(|one, other| one.path.cmp(&other.path));
-    let lines: Vec<_> = seen.iter().map(Seen::line).collect();
+    let lines: Vec<_> = seen.iter().map(SeenRequest::line).collect();
     assert_eq!(lines, [format!("GET {NODE}"), format!("GET {LEASES}/n1")]);
     for seen in seen {
         assert_eq!(
@@ -104,7 +107,7 @@ async fn a_node_and_its_lease_are_read_live_and_at_the_same_time() {
 
 #[tokio::test(start_paused = true)]
 async fn both_reads_run_together_and_one_failure_is_the_result() {
-    let (client, log) = server(|_| Reply::Silence(Duration::from_secs(3600)));
+    let (client, log) = server(|_| ClientReply::Silence(Duration::from_secs(3600)));
     let start = Instant::now();
     let rejection = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
     assert_eq!((rejection.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
@@ -113,8 +116,8 @@ async fn both_reads_run_together_and_one_failure_is_the_result() {
         let (client, _) = server(move |seen| {
             let kind = if seen.path == NODE { "Node" } else { "Lease" };
             match seen.path.starts_with(broken) {
-                true => Reply::status(403, "Forbidden", "User \"t\" cannot get resource"),
-                false => Reply::json(200, &json!({ "kind": kind, "metadata": metadata("7") })),
+                true => ClientReply::status(403, "Forbidden", "User \"t\" cannot get resource"),
+                false => ClientReply::json(200, &json!({ "kind": kind, "metadata": metadata("7") })),
             }
         });
         let rejection = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
@@ -126,23 +129,25 @@ async fn both_reads_run_together_and_one_failure_is_the_result() {
 async fn only_an_api_servers_response_makes_a_node_or_lease_absent() {
     let odd = json!({ "kind": "Lease", "metadata": metadata("9"), "spec": { "renewTime": "soon" } });
     let (client, _) = server(move |seen| match seen.path.as_str() {
-        NODE => Reply::status(404, "NotFound", "nodes \"n1\" not found"),
-        _ => Reply::json(200, &odd),
+        NODE => ClientReply::status(404, "NotFound", "nodes \"n1\" not found"),
+        _ => ClientReply::json(200, &odd),
     });
     let read = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap();
     assert_eq!((read.node, read.lease), (LiveRead::NotFound, LiveRead::Undecodable));
     let (client, _) = server(|seen| match seen.path.as_str() {
-        NODE => Reply::json(200, &json!({ "kind": "Node", "metadata": { "name": "n1", "uid": 7 } })),
-        _ => Reply::status(404, "NotFound", "leases \"n1\" not found"),
+        NODE => ClientReply::json(200, &json!({ "kind": "Node", "metadata": { "name": "n1", "uid": 7 } })),
+        _ => ClientReply::status(404, "NotFound", "leases \"n1\" not found"),
     });
     let read = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap();
     assert_eq!((read.node, read.lease), (LiveRead::Undecodable, LiveRead::NotFound));
     for silent in [NODE, LEASES] {
         let (client, _) = server(move |seen| match seen.path.starts_with(silent) {
-            true => {
-                Reply::Response(404, vec![("content-type", "text/plain".into())], "404 page not found".into())
-            }
-            false => Reply::status(404, "NotFound", "not found"),
+            true => ClientReply::Response(
+                404,
+                vec![("content-type", "text/plain".into())],
+                "404 page not found".into(),
+            ),
+            false => ClientReply::status(404, "NotFound", "not found"),
         });
         let rejection = ApiClient::new(client, "host-1").read_health(&n1()).await.unwrap_err();
         assert_eq!(
@@ -179,7 +184,7 @@ async fn taints_are_swapped_in_one_patch_that_tests_the_read_state() {
     let done = act.write_taints(&node_ref(), Some(ResourceVersion(7)), add, remove, NOW).await;
     assert_eq!(done, Ok(Some(ResourceVersion(43))));
     let seen = arrived(&log);
-    let lines: Vec<_> = seen.iter().map(Seen::line).collect();
+    let lines: Vec<_> = seen.iter().map(SeenRequest::line).collect();
     assert_eq!(lines, [format!("GET {NODE}"), format!("PATCH {NODE}")]);
     assert_eq!((seen[0].query.as_str(), seen[0].accept.as_str()), ("timeout=2s", "application/json"));
     assert_eq!(seen[1].query, "timeout=2s&fieldManager=taintward");
@@ -282,7 +287,7 @@ async fn a_missing_condition_gets_the_nodes_creation_as_heartbeat() {
     act.declare(&node_ref(), Some(ResourceVersion(7)), &both, NOW).await.unwrap();
     act.declare(&node_ref(), None, &both[..1], NOW).await.unwrap();
     let seen = arrived(&log);
-    let lines: Vec<_> = seen.iter().map(Seen::line).collect();
+    let lines: Vec<_> = seen.iter().map(SeenRequest::line).collect();
     let round = [format!("GET {NODE}"), format!("PATCH {STATUS}")];
     assert_eq!(lines, [round.clone(), round].concat(), "without a version the node is read too");
     assert_eq!((seen[0].query.as_str(), seen[0].accept.as_str()), ("timeout=2s", METADATA));

@@ -1,6 +1,6 @@
 //! Tests how the responses to node lifecycle are classified.
 
-use crate::fake::{Log, Reply, Seen, server, status};
+use crate::fake::{ClientReply, RequestLog, SeenRequest, server, status};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -74,14 +74,14 @@ fn object(uid: &str, version: &str) -> Value {
     node("n1").uid(uid).version(version).with("status.conditions", ready)
 }
 
-fn is_read(seen: &Seen) -> bool {
+fn is_read(seen: &SeenRequest) -> bool {
     seen.method == http::Method::GET
 }
 
 /// Reads succeed, writes are refused by `reject`.
-fn refusing(reject: impl Fn() -> Reply + Send + 'static) -> (ApiClient, Log) {
+fn refusing(reject: impl Fn() -> ClientReply + Send + 'static) -> (ApiClient, RequestLog) {
     let (client, log) =
-        server(move |seen| if is_read(seen) { Reply::json(200, &object(UID, "7")) } else { reject() });
+        server(move |seen| if is_read(seen) { ClientReply::json(200, &object(UID, "7")) } else { reject() });
     (ApiClient::new(client, "x"), log)
 }
 
@@ -100,13 +100,13 @@ async fn every_refusal_is_classified_in_every_call() {
         (504, ApiFailure::Unavailable),
     ] {
         for (name, call) in CALLS {
-            let (client, _) = server(move |_| Reply::status(code, "Any", "because"));
+            let (client, _) = server(move |_| ClientReply::status(code, "Any", "because"));
             let rejection = call(ApiClient::new(client, "x")).await.unwrap_err();
             assert_eq!(rejection.failure, meaning, "{name} {code}: {rejection}");
             assert!(rejection.message.contains("because"), "{name} {code}: {rejection}");
         }
         for (name, call) in WRITES.map(|at| CALLS[at]) {
-            let (act, log) = refusing(move || Reply::status(code, "Any", "because"));
+            let (act, log) = refusing(move || ClientReply::status(code, "Any", "because"));
             let rejection = call(act).await.unwrap_err();
             assert_eq!(rejection.failure, meaning, "{name} {code}: {rejection}");
             let writes = log.lock().unwrap().iter().filter(|seen| !is_read(seen)).count();
@@ -118,7 +118,7 @@ async fn every_refusal_is_classified_in_every_call() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_object_is_reported_as_absent() {
     for (name, call) in CALLS.iter().skip(1) {
-        let (client, _) = server(|_| Reply::status(404, "NotFound", "gone"));
+        let (client, _) = server(|_| ClientReply::status(404, "NotFound", "gone"));
         assert_eq!(
             call(ApiClient::new(client, "x")).await.unwrap_err().failure,
             ApiFailure::NotFound,
@@ -126,7 +126,7 @@ async fn a_missing_object_is_reported_as_absent() {
         );
     }
     for (name, call) in WRITES.map(|at| CALLS[at]) {
-        let (act, _) = refusing(|| Reply::status(404, "NotFound", "gone"));
+        let (act, _) = refusing(|| ClientReply::status(404, "NotFound", "gone"));
         assert_eq!(call(act).await.unwrap_err().failure, ApiFailure::NotFound, "{name}");
     }
 }
@@ -136,17 +136,17 @@ async fn a_failed_precondition_is_a_conflict() {
     let immutable = || {
         let mut body = status(422, "Invalid", "is invalid");
         body["details"] = json!({ "causes": [{ "reason": "FieldValueInvalid", "field": "metadata.uid" }] });
-        Reply::json(422, &body)
+        ClientReply::json(422, &body)
     };
     for (name, call) in WRITES.map(|at| CALLS[at]) {
-        for reject in [|| Reply::status(409, "Conflict", "modified"), immutable] {
+        for reject in [|| ClientReply::status(409, "Conflict", "modified"), immutable] {
             let (act, log) = refusing(reject);
             assert_eq!(call(act).await.unwrap_err().failure, ApiFailure::Conflict, "{name}");
             let tries = if name == "unready" { 3 } else { 1 };
             let writes = log.lock().unwrap().iter().filter(|seen| !is_read(seen)).count();
             assert_eq!(writes, tries, "{name}");
         }
-        let (act, _) = refusing(|| Reply::status(422, "Invalid", "the server rejected our request"));
+        let (act, _) = refusing(|| ClientReply::status(422, "Invalid", "the server rejected our request"));
         let meaning = if name == "write_taints" { ApiFailure::Conflict } else { ApiFailure::Rejected };
         assert_eq!(call(act).await.unwrap_err().failure, meaning, "{name}: only a JSON Patch has tests");
     }
@@ -174,7 +174,7 @@ async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
         (UID, "odd", "its version is odd, not 7"),
     ] {
         for (name, call) in calls {
-            let (client, log) = server(move |_| Reply::json(200, &object(uid, version)));
+            let (client, log) = server(move |_| ClientReply::json(200, &object(uid, version)));
             let rejection = call(ApiClient::new(client, "x")).await.unwrap_err();
             assert_eq!(
                 (rejection.failure, log.lock().unwrap().len()),
@@ -184,7 +184,7 @@ async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
             assert!(rejection.message.contains(words), "{rejection}");
         }
     }
-    let (client, log) = server(|_| Reply::json(200, &object("another", "7")));
+    let (client, log) = server(|_| ClientReply::json(200, &object("another", "7")));
     let rejection = CALLS[5].1(ApiClient::new(client, "x")).await.unwrap_err();
     assert_eq!((rejection.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 1), "another pod");
 }
@@ -195,10 +195,14 @@ async fn a_pod_that_changed_is_read_again() {
     let (client, log) = server(move |seen| {
         if is_read(seen) {
             version += 1;
-            return Reply::json(200, &object(UID, &version.to_string()));
+            return ClientReply::json(200, &object(UID, &version.to_string()));
         }
         conflicts -= 1;
-        if conflicts >= 0 { Reply::status(409, "Conflict", "modified") } else { Reply::json(200, &json!({})) }
+        if conflicts >= 0 {
+            ClientReply::status(409, "Conflict", "modified")
+        } else {
+            ClientReply::json(200, &json!({}))
+        }
     });
     let pod = PodName::new("shop", "web-0");
     assert_eq!(ApiClient::new(client, "x").unready(&pod, &Uid::new(UID), NOW).await, Ok(true));
@@ -212,14 +216,14 @@ async fn a_pod_that_became_unready_meanwhile_is_not_patched() {
     let mut reads = 0;
     let (client, log) = server(move |seen| {
         if !is_read(seen) {
-            return Reply::status(409, "Conflict", "modified");
+            return ClientReply::status(409, "Conflict", "modified");
         }
         reads += 1;
         let mut pod = object(UID, "7");
         if reads > 1 {
             pod["status"]["conditions"][0]["status"] = json!("False");
         }
-        Reply::json(200, &pod)
+        ClientReply::json(200, &pod)
     });
     let pod = PodName::new("shop", "web-0");
     assert_eq!(ApiClient::new(client, "x").unready(&pod, &Uid::new(UID), NOW).await, Ok(false));
@@ -229,7 +233,7 @@ async fn a_pod_that_became_unready_meanwhile_is_not_patched() {
 #[tokio::test(start_paused = true)]
 async fn silence_and_broken_connections_leave_the_result_unknown() {
     for (name, call) in CALLS {
-        let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
+        let (client, _) = server(|_| ClientReply::Silence(Duration::from_secs(3600)));
         let start = Instant::now();
         assert_eq!(
             call(ApiClient::new(client, "x")).await.unwrap_err().failure,
@@ -237,7 +241,7 @@ async fn silence_and_broken_connections_leave_the_result_unknown() {
             "{name}"
         );
         assert_eq!(start.elapsed().as_secs(), 3, "{name}");
-        let (client, _) = server(|_| Reply::Reset);
+        let (client, _) = server(|_| ClientReply::Reset);
         assert_eq!(
             call(ApiClient::new(client, "x")).await.unwrap_err().failure,
             ApiFailure::Unavailable,
@@ -245,14 +249,14 @@ async fn silence_and_broken_connections_leave_the_result_unknown() {
         );
     }
     for (name, call) in WRITES.map(|at| CALLS[at]) {
-        let (act, _) = refusing(|| Reply::Silence(Duration::from_secs(3600)));
+        let (act, _) = refusing(|| ClientReply::Silence(Duration::from_secs(3600)));
         assert_eq!(call(act).await.unwrap_err().failure, ApiFailure::Unavailable, "{name}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_invalid_response_counts_as_no_response() {
-    let foreign = || Reply::Response(200, vec![("content-type", "text/html".into())], "<html>".into());
+    let foreign = || ClientReply::Response(200, vec![("content-type", "text/html".into())], "<html>".into());
     for (name, call) in [CALLS[0], CALLS[1], CALLS[3], CALLS[5], CALLS[6]] {
         let (client, log) = server(move |_| foreign());
         let rejection = call(ApiClient::new(client, "x")).await.unwrap_err();
@@ -268,7 +272,7 @@ async fn an_invalid_response_counts_as_no_response() {
 #[tokio::test(start_paused = true)]
 async fn every_request_waits_for_the_rate_limit() {
     for (name, call) in CALLS {
-        let (client, log) = server(|_| Reply::json(200, &object(UID, "7")));
+        let (client, log) = server(|_| ClientReply::json(200, &object(UID, "7")));
         let rate = RateLimiter::new(Clock::of_runtime(NOW), 0.1, 1);
         let act = ApiClient::new(client, "x").with_rate_limiter(rate);
         act.check_server().await.unwrap();
@@ -287,7 +291,7 @@ async fn a_forbidden_request_names_the_remedy() {
         (4, "grant the verb patch on nodes in API group \"\""),
         (5, "grant the verb patch on pods/status in API group \"\""),
     ] {
-        let (act, _) = refusing(move || Reply::status(403, "Forbidden", words));
+        let (act, _) = refusing(move || ClientReply::status(403, "Forbidden", words));
         let rejection = CALLS[at].1(act).await.unwrap_err();
         assert!(rejection.message.ends_with(rule), "{rejection}");
     }
@@ -297,8 +301,8 @@ async fn a_forbidden_request_names_the_remedy() {
         ("/apis", 6, "grant the verb list on leases in API group \"coordination.k8s.io\""),
     ] {
         let (client, _) = server(move |seen| match seen.path.starts_with(&format!("{path}/")) {
-            true => Reply::status(403, "Forbidden", words),
-            false => Reply::json(200, &object(UID, "7")),
+            true => ClientReply::status(403, "Forbidden", words),
+            false => ClientReply::json(200, &object(UID, "7")),
         });
         let rejection = CALLS[at].1(ApiClient::new(client, "x")).await.unwrap_err();
         assert!(rejection.message.ends_with(rule), "{rejection}");
@@ -310,11 +314,11 @@ async fn a_forbidden_request_names_the_remedy() {
 #[tokio::test(start_paused = true)]
 async fn s5_requests_that_belong_together_share_one_timeout() {
     let slow = node("n1").uid(UID).version("7");
-    let (client, log) = server(move |_| Reply::Late(Duration::from_secs(2), slow.clone()));
+    let (client, log) = server(move |_| ClientReply::Late(Duration::from_secs(2), slow.clone()));
     let (act, began) = (ApiClient::new(client, "host-1"), Instant::now());
     let rejection = act.write_taints(&node_ref(), None, add(), ManagedTaints::NONE, NOW).await.unwrap_err();
     assert_eq!(rejection.failure, ApiFailure::Unavailable, "{rejection}");
     assert_eq!(began.elapsed(), Duration::from_secs(3));
-    let seen: Vec<String> = log.lock().unwrap().iter().map(Seen::line).collect();
+    let seen: Vec<String> = log.lock().unwrap().iter().map(SeenRequest::line).collect();
     assert_eq!(seen, ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1"]);
 }

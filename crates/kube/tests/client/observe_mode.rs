@@ -1,6 +1,6 @@
 //! Tests what is observed of requests, and the clock offset from the dates of responses.
 
-use crate::fake::{Reply, Seen, server};
+use crate::fake::{ClientReply, SeenRequest, server};
 use http::Request;
 use kube::client::Body;
 use std::sync::{Arc, Mutex};
@@ -10,33 +10,35 @@ use taintward_kube::clock::{Clock, IgnoredDate};
 use taintward_kube::config::{Connected, RequestObserver};
 
 #[derive(Debug, PartialEq)]
-enum Reported {
+enum ReportedRequest {
     Responded(String, Option<u16>, Span),
     Ignored(IgnoredDate),
 }
 
 #[derive(Default)]
-struct Notes(Mutex<Vec<Reported>>);
+struct Notes(Mutex<Vec<ReportedRequest>>);
 
 impl Notes {
-    fn take(&self) -> Vec<Reported> {
+    fn take(&self) -> Vec<ReportedRequest> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
 impl RequestObserver for Notes {
     fn on_response(&self, method: &str, status: Option<u16>, took: Span) {
-        self.0.lock().unwrap().push(Reported::Responded(method.to_owned(), status, took));
+        self.0.lock().unwrap().push(ReportedRequest::Responded(method.to_owned(), status, took));
     }
 
     fn date_ignored(&self, why: IgnoredDate) {
-        self.0.lock().unwrap().push(Reported::Ignored(why));
+        self.0.lock().unwrap().push(ReportedRequest::Ignored(why));
     }
 }
 
 const NOW: Wall = Wall::from_secs(1_800_000_000);
 
-fn observed(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Connected, Clock, Arc<Notes>) {
+fn observed(
+    serve: impl FnMut(&SeenRequest) -> ClientReply + Send + 'static,
+) -> (Connected, Clock, Arc<Notes>) {
     let (client, _) = server(serve);
     let connected = Connected {
         streams: client.clone(),
@@ -57,21 +59,22 @@ async fn get(client: &kube::Client) -> Option<u16> {
     response.ok().map(|response| response.status().as_u16())
 }
 
-fn response(headers: &[(&'static str, &str)]) -> Reply {
+fn response(headers: &[(&'static str, &str)]) -> ClientReply {
     let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-    Reply::Response(200, headers, "{}".into())
+    ClientReply::Response(200, headers, "{}".into())
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_request_of_every_client_is_reported_once() {
     let mut replies = vec![
-        Reply::Reset,
-        Reply::status(404, "NotFound", "no"),
-        Reply::Late(Duration::from_millis(70), serde_json::json!({})),
+        ClientReply::Reset,
+        ClientReply::status(404, "NotFound", "no"),
+        ClientReply::Late(Duration::from_millis(70), serde_json::json!({})),
     ];
     let (connected, _, notes) = observed(move |_| replies.pop().unwrap());
-    let ignored = || Reported::Ignored(IgnoredDate::Missing);
-    let on_response = |status, millis| Reported::Responded("GET".into(), status, Span::from_millis(millis));
+    let ignored = || ReportedRequest::Ignored(IgnoredDate::Missing);
+    let on_response =
+        |status, millis| ReportedRequest::Responded("GET".into(), status, Span::from_millis(millis));
     assert_eq!(get(&connected.streams).await, Some(200));
     assert_eq!(notes.take(), [ignored(), on_response(Some(200), 70)]);
     assert_eq!(get(&connected.heartbeats).await, Some(404));
@@ -82,9 +85,9 @@ async fn every_request_of_every_client_is_reported_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_aborted_request_is_reported_without_a_response() {
-    let (connected, _, notes) = observed(|_| Reply::Silence(Duration::from_secs(60)));
+    let (connected, _, notes) = observed(|_| ClientReply::Silence(Duration::from_secs(60)));
     tokio::time::timeout(Duration::from_secs(3), get(&connected.client)).await.unwrap_err();
-    assert_eq!(notes.take(), [Reported::Responded("GET".into(), None, Span::from_secs(3))]);
+    assert_eq!(notes.take(), [ReportedRequest::Responded("GET".into(), None, Span::from_secs(3))]);
 }
 
 /// The headers of a response.
@@ -114,8 +117,8 @@ async fn the_clock_follows_the_dates_and_nothing_else() {
         get(&connected.client).await.unwrap();
         let reported = notes.take();
         let ignored = reported.iter().find_map(|reported| match reported {
-            Reported::Ignored(why) => Some(*why),
-            Reported::Responded(..) => None,
+            ReportedRequest::Ignored(why) => Some(*why),
+            ReportedRequest::Responded(..) => None,
         });
         assert_eq!(ignored, *expected, "{headers:?}");
     }

@@ -1,6 +1,6 @@
 //! Tests paged lists of interactive commands, also when the continue token expires.
 
-use crate::fake::{Reply, Seen, server, status};
+use crate::fake::{ClientReply, SeenRequest, server, status};
 use kube::Client;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -26,19 +26,19 @@ async fn listed_within(client: &Client, limit: RequestBudget) -> (Vec<String>, R
     (names, done)
 }
 
-fn list(names: &[&str], next: &str) -> Reply {
+fn list(names: &[&str], next: &str) -> ClientReply {
     let items: Vec<Value> = names.iter().map(|name| json!({ "name": name })).collect();
-    Reply::json(200, &json!({ "kind": "PodList", "metadata": { "continue": next }, "items": items }))
+    ClientReply::json(200, &json!({ "kind": "PodList", "metadata": { "continue": next }, "items": items }))
 }
 
-fn expired(onward: &str) -> Reply {
+fn expired(onward: &str) -> ClientReply {
     let mut rejection = status(410, "Expired", "the provided continue parameter is too old");
     rejection["metadata"] = json!({ "continue": onward });
-    Reply::json(410, &rejection)
+    ClientReply::json(410, &rejection)
 }
 
 /// The continue token of a request.
-fn token(seen: &Seen) -> &str {
+fn token(seen: &SeenRequest) -> &str {
     seen.query.split('&').find_map(|part| part.strip_prefix("continue=")).unwrap_or_default()
 }
 
@@ -72,7 +72,9 @@ async fn a_list_whose_token_expired_continues_where_it_was() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_cannot_continue_ends_with_the_servers_message() {
     // No token is offered; the offered token has expired, too; it is another error.
-    for again in [expired(""), expired("2-now"), Reply::status(500, "InternalError", "too old, perhaps")] {
+    for again in
+        [expired(""), expired("2-now"), ClientReply::status(500, "InternalError", "too old, perhaps")]
+    {
         let mut again = Some(again);
         let (client, log) = server(move |seen| match token(seen) {
             "" => list(&["a"], "2"),
@@ -119,7 +121,7 @@ async fn all_pages_together_have_a_limit_besides_that_of_each() {
             let page: u32 = token(seen).parse().unwrap_or_default();
             let page =
                 json!({ "kind": "PodList", "metadata": { "continue": (page + 1).to_string() }, "items": [] });
-            Reply::Late(Duration::from_secs(20), page)
+            ClientReply::Late(Duration::from_secs(20), page)
         })
     };
     let (client, log) = endless();
@@ -132,7 +134,7 @@ async fn all_pages_together_have_a_limit_besides_that_of_each() {
     );
     assert_eq!((began.elapsed().as_secs(), log.lock().unwrap().len()), (90, 5));
     // Commands that wait or watch use the limit of each.
-    let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
+    let (client, _) = server(|_| ClientReply::Silence(Duration::from_secs(3600)));
     let why = listed_within(&client, limit.only_each()).await.1.unwrap_err().message;
     assert!(why.contains("no answer from the API server within 30s"), "{why}");
     let limit = RequestBudget::from(LIMIT).and_all(Duration::from_secs(90));

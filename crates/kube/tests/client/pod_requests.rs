@@ -1,6 +1,6 @@
 //! Tests the body and the preconditions of each request.
 
-use crate::fake::{Reply, Seen, server};
+use crate::fake::{ClientReply, SeenRequest, server};
 use serde_json::{Value, json};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
@@ -33,8 +33,11 @@ fn ours() -> Value {
     json!([{ "type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager" }])
 }
 
-fn written() -> Reply {
-    Reply::json(200, &json!({ "kind": "PartialObjectMetadata", "metadata": { "resourceVersion": "43" } }))
+fn written() -> ClientReply {
+    ClientReply::json(
+        200,
+        &json!({ "kind": "PartialObjectMetadata", "metadata": { "resourceVersion": "43" } }),
+    )
 }
 
 fn tainted_node() -> NodeFact {
@@ -78,7 +81,7 @@ async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
 
 #[tokio::test(start_paused = true)]
 async fn the_delete_has_its_preconditions_and_no_grace_period() {
-    let (client, log) = server(|_| Reply::json(200, &stored_pod("44", json!([]))));
+    let (client, log) = server(|_| ClientReply::json(200, &stored_pod("44", json!([]))));
     let act = ApiClient::new(client, "host-1");
     act.delete(&web(), &uid(), Some(ResourceVersion(43))).await.unwrap();
     act.delete(&web(), &uid(), None).await.unwrap();
@@ -105,7 +108,7 @@ async fn an_invalid_name_sends_nothing() {
 #[tokio::test(start_paused = true)]
 async fn reads_are_live_and_are_decoded() {
     let (client, log) = server(|seen| match seen.path.as_str() {
-        "/api/v1/nodes/n1" => Reply::json(
+        "/api/v1/nodes/n1" => ClientReply::json(
             200,
             &json!({
                 "apiVersion": "v1", "kind": "Node",
@@ -113,18 +116,18 @@ async fn reads_are_live_and_are_decoded() {
                 "spec": { "taints": [{ "key": "k", "effect": "NoExecute", "timeAdded": "2027-01-15T08:00:00Z" }] },
             }),
         ),
-        "/api/v1/namespaces/shop/pods/web-0" => Reply::json(200, &stored_pod("42", ours())),
+        "/api/v1/namespaces/shop/pods/web-0" => ClientReply::json(200, &stored_pod("42", ours())),
         "/api/v1/namespaces/shop/pods/new" => {
             let mut unbound = stored_pod("42", json!([]));
             unbound["spec"] = json!({});
-            Reply::json(200, &unbound)
+            ClientReply::json(200, &unbound)
         }
         "/api/v1/namespaces/shop/pods/odd" => {
             let mut odd = stored_pod("42", json!([]));
             odd["spec"]["tolerations"] = json!("none");
-            Reply::json(200, &odd)
+            ClientReply::json(200, &odd)
         }
-        _ => Reply::Response(200, vec![("content-type", "text/html".into())], "<html>".into()),
+        _ => ClientReply::Response(200, vec![("content-type", "text/html".into())], "<html>".into()),
     });
     let act = ApiClient::new(client, "host-1");
     let Ok(LiveRead::Found(node)) = act.read_node(&NodeName::new("n1")).await else {
@@ -167,7 +170,7 @@ async fn an_interrupted_deletion_is_detected() {
             if deleted {
                 meta["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
             }
-            let (client, _) = server(move |_| Reply::json(200, &object));
+            let (client, _) = server(move |_| ClientReply::json(200, &object));
             let (reading, half_deleted) = ApiClient::new(client, "x").read_pod(&web()).await.unwrap();
             assert!(matches!(reading, LiveRead::Found(_)));
             assert_eq!(half_deleted, half && deleted, "{grace} {finalizers} {deleted}");
@@ -206,17 +209,17 @@ async fn the_stamp_tests_the_node_and_the_whole_taint() {
     assert_eq!(seen[1].body[1]["value"], json!({ "key": "a", "value": "b", "effect": "NoSchedule" }));
 }
 
-fn unmarking(conditions: Value, conflicts: usize) -> impl FnMut(&Seen) -> Reply {
+fn unmarking(conditions: Value, conflicts: usize) -> impl FnMut(&SeenRequest) -> ClientReply {
     let mut conflicts_left = conflicts;
     let mut version = 41;
     move |seen| {
         if seen.method == http::Method::GET {
             version += 1;
-            return Reply::json(200, &stored_pod(&version.to_string(), conditions.clone()));
+            return ClientReply::json(200, &stored_pod(&version.to_string(), conditions.clone()));
         }
         if conflicts_left > 0 {
             conflicts_left -= 1;
-            return Reply::status(409, "Conflict", "modified");
+            return ClientReply::status(409, "Conflict", "modified");
         }
         written()
     }
@@ -255,7 +258,7 @@ async fn a_condition_of_another_client_is_not_removed() {
     let (client, log) = server(|_| {
         let mut leaving = stored_pod("42", ours());
         leaving["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
-        Reply::json(200, &leaving)
+        ClientReply::json(200, &leaving)
     });
     ApiClient::new(client, "host-1").clear_disruption_target(&web(), &uid()).await.unwrap();
     assert_eq!(log.lock().unwrap().len(), 1);
@@ -280,7 +283,7 @@ async fn events_fall_back_to_core_permanently() {
     for code in [404, 403] {
         let (client, log) = server(move |seen| {
             if seen.path.starts_with("/apis/") {
-                Reply::status(code, "No", "no such group")
+                ClientReply::status(code, "No", "no such group")
             } else {
                 written()
             }
@@ -303,13 +306,13 @@ async fn events_fall_back_to_core_permanently() {
 
 #[tokio::test(start_paused = true)]
 async fn an_event_refused_by_both_apis_changes_nothing() {
-    let (client, log) = server(|_| Reply::status(404, "NotFound", "namespaces \"shop\" not found"));
+    let (client, log) = server(|_| ClientReply::status(404, "NotFound", "namespaces \"shop\" not found"));
     let act = ApiClient::new(client, "host-1");
     for _ in 0..2 {
         assert_eq!(act.post_event(&note()).await.unwrap_err().failure, ApiFailure::NotFound);
     }
     assert_eq!(log.lock().unwrap()[2].path, "/apis/events.k8s.io/v1/namespaces/shop/events");
-    let (client, log) = server(|_| Reply::status(500, "InternalError", "etcd"));
+    let (client, log) = server(|_| ClientReply::status(500, "InternalError", "etcd"));
     assert_eq!(
         ApiClient::new(client, "x").post_event(&note()).await.unwrap_err().failure,
         ApiFailure::Unavailable

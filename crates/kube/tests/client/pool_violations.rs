@@ -1,6 +1,6 @@
 //! Tests the eviction of unauthorized pods from a pool's nodes, by the current state of each object.
 
-use crate::fake::{Reply, Seen, server};
+use crate::fake::{ClientReply, SeenRequest, server};
 use serde_json::{Value, json};
 use taintward_core::admission::pool::UnauthorizedPod;
 use taintward_core::api_error::ApiFailure;
@@ -44,13 +44,13 @@ fn pool() -> PoolFact {
 /// Returns the requests and the result, with one object changed, or with this response to the eviction.
 async fn evicted(
     is_still: bool,
-    other: impl Fn(&str) -> Option<Reply> + Send + 'static,
-) -> (Vec<Seen>, Result<(), ApiFailure>) {
-    let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), other(&seen.path)) {
+    other: impl Fn(&str) -> Option<ClientReply> + Send + 'static,
+) -> (Vec<SeenRequest>, Result<(), ApiFailure>) {
+    let (client, log) = server(move |seen: &SeenRequest| match (seen.method.as_str(), other(&seen.path)) {
         (_, Some(reply)) => reply,
-        ("GET", None) => Reply::json(200, &object(&seen.path)),
+        ("GET", None) => ClientReply::json(200, &object(&seen.path)),
         ("POST", None) if seen.path == EVICTION => {
-            Reply::json(201, &json!({"kind": "Status", "apiVersion": "v1"}))
+            ClientReply::json(201, &json!({"kind": "Status", "apiVersion": "v1"}))
         }
         _ => panic!("{}", seen.line()),
     });
@@ -65,7 +65,7 @@ async fn evicted(
 #[tokio::test(start_paused = true)]
 async fn everything_is_read_first_and_the_eviction_is_for_the_read_state() {
     let (requested, result) = evicted(true, |_| None).await;
-    let lines: Vec<String> = requested.iter().map(Seen::line).collect();
+    let lines: Vec<String> = requested.iter().map(SeenRequest::line).collect();
     let gets = [POOL, NODE, NAMESPACE, POD].map(|path| format!("GET {path}"));
     assert_eq!((&lines[..4], &lines[4]), (&gets[..], &format!("POST {EVICTION}")));
     assert_eq!(result, Ok(()));
@@ -96,7 +96,7 @@ async fn a_changed_object_prevents_the_eviction() {
                 let mut object = object(path);
                 let (parent, name) = place.rsplit_once('/').unwrap();
                 object.pointer_mut(parent).unwrap()[name] = value.clone();
-                Reply::json(200, &object)
+                ClientReply::json(200, &object)
             })
         };
         let (requested, result) = evicted(true, changed).await;
@@ -110,7 +110,7 @@ async fn an_undecodable_object_prevents_the_eviction() {
     for path in [POOL, NODE, NAMESPACE, POD] {
         for (code, reason) in [(404, "NotFound"), (500, "InternalError"), (403, "Forbidden")] {
             let rejects =
-                move |requested: &str| (requested == path).then(|| Reply::status(code, reason, "no"));
+                move |requested: &str| (requested == path).then(|| ClientReply::status(code, reason, "no"));
             let (requested, result) = evicted(true, rejects).await;
             assert!(result.is_err(), "{path} {code}");
             assert!(requested.iter().all(|one| one.method == "GET"), "{path} {code}: nothing is evicted");
@@ -121,7 +121,7 @@ async fn an_undecodable_object_prevents_the_eviction() {
 #[tokio::test(start_paused = true)]
 async fn a_blocking_budget_delays_the_eviction() {
     let rejects = |requested: &str| {
-        (requested == EVICTION).then(|| Reply::status(429, "TooManyRequests", "disruption budget"))
+        (requested == EVICTION).then(|| ClientReply::status(429, "TooManyRequests", "disruption budget"))
     };
     let (requested, result) = evicted(true, rejects).await;
     assert!(matches!(result, Err(ApiFailure::Throttled(_))), "{result:?}");

@@ -1,6 +1,6 @@
 //! Tests the messages about an unreachable server and about missing permissions.
 
-use crate::fake::{Reply, server};
+use crate::fake::{ClientReply, server};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::json;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 #[tokio::test(start_paused = true)]
 async fn each_response_has_its_message() {
-    let ok = || Reply::json(200, &json!({ "gitVersion": "v1.36.3" }));
+    let ok = || ClientReply::json(200, &json!({ "gitVersion": "v1.36.3" }));
     let (client, log) = server(move |_| ok());
     assert_eq!(probe(&client, LIMIT).await, Ok("v1.36.3".to_owned()));
     assert_eq!(log.lock().unwrap()[0].line(), "GET /version");
@@ -34,7 +34,7 @@ async fn each_response_has_its_message() {
         (500, "not a healthy API server"),
         (404, "404"),
     ] {
-        let (client, log) = server(move |_| Reply::status(code, "Any", "because"));
+        let (client, log) = server(move |_| ClientReply::status(code, "Any", "because"));
         let error = probe(&client, LIMIT).await.unwrap_err();
         let fits = match code {
             401 => matches!(error, ProbeError::Unauthorized(_)),
@@ -44,15 +44,15 @@ async fn each_response_has_its_message() {
         assert!(fits && error.to_string().contains(word) && error.to_string().contains("because"), "{error}");
         assert_eq!(log.lock().unwrap().len(), 1);
     }
-    let (client, _) = server(|_| Reply::Response(200, vec![], "<html>welcome</html>".into()));
+    let (client, _) = server(|_| ClientReply::Response(200, vec![], "<html>welcome</html>".into()));
     assert!(matches!(probe(&client, LIMIT).await, Err(ProbeError::NoApiServer(_))));
-    let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
+    let (client, _) = server(|_| ClientReply::Silence(Duration::from_secs(3600)));
     let error = probe(&client, LIMIT).await.unwrap_err();
     assert!(
         matches!(error, ProbeError::Unreachable(_)) && error.to_string().contains("within 5s"),
         "{error}"
     );
-    let (client, _) = server(|_| Reply::Reset);
+    let (client, _) = server(|_| ClientReply::Reset);
     assert!(matches!(probe(&client, LIMIT).await, Err(ProbeError::Unreachable(_))));
 }
 
@@ -70,7 +70,7 @@ async fn the_servers_own_date_is_its_clock_and_a_caches_is_not() {
         let what = format!("{headers:?}");
         let (client, _) = server(move |_| {
             let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-            Reply::Response(200, headers, r#"{"gitVersion":"v1.36.3"}"#.into())
+            ClientReply::Response(200, headers, r#"{"gitVersion":"v1.36.3"}"#.into())
         });
         assert_eq!(greet(&client, LIMIT).await.unwrap().date, expected, "{what}");
     }
@@ -80,7 +80,7 @@ async fn the_servers_own_date_is_its_clock_and_a_caches_is_not() {
 async fn missing_permissions_are_reported_with_the_rule_that_grants_them() {
     let (client, log) = server(|seen| {
         let allowed = seen.body["spec"]["resourceAttributes"]["verb"] == json!("get");
-        Reply::json(201, &json!({ "status": { "allowed": allowed } }))
+        ClientReply::json(201, &json!({ "status": { "allowed": allowed } }))
     });
     let lease = Permission {
         verb: "update",
@@ -113,20 +113,20 @@ async fn missing_permissions_are_reported_with_the_rule_that_grants_them() {
 
 #[tokio::test(start_paused = true)]
 async fn a_review_without_a_response_is_neither_allowed_nor_denied() {
-    let (client, _) = server(|_| Reply::status(503, "ServiceUnavailable", "starting"));
+    let (client, _) = server(|_| ClientReply::status(503, "ServiceUnavailable", "starting"));
     let rejection =
         check_access(&client, &[Permission::everywhere("get", "", "nodes")], None, LIMIT).await.unwrap_err();
     assert_eq!(rejection.failure, ApiFailure::Unavailable);
-    let (client, _) = server(|_| Reply::Response(201, vec![], "[]".into()));
+    let (client, _) = server(|_| ClientReply::Response(201, vec![], "[]".into()));
     let missing =
         check_access(&client, &[Permission::everywhere("get", "", "nodes")], None, LIMIT).await.unwrap();
     assert_eq!(missing.len(), 1, "only an explicit yes counts");
 }
 
 /// A kubeconfig file of one test, removed with it.
-struct File(PathBuf);
+struct ProbeFile(PathBuf);
 
-impl Drop for File {
+impl Drop for ProbeFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -137,7 +137,7 @@ async fn error_of(name: &str, user: &str, cluster: &str) -> ConnectError {
 }
 
 async fn connect_as(name: &str, user: &str, cluster: &str) -> Result<Connected, ConnectError> {
-    let file = File(std::env::temp_dir().join(format!("taintward-probe-{}-{name}", std::process::id())));
+    let file = ProbeFile(std::env::temp_dir().join(format!("taintward-probe-{}-{name}", std::process::id())));
     let text = format!(
         "{{clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:1'{cluster}}}}}], \
          users: [{{name: u, user: {{{user}}}}}], \
@@ -181,8 +181,8 @@ async fn unusable_credentials_certificates_and_proxies_are_distinguished() {
 }
 
 async fn connected(name: &str, address: SocketAddr, authority: &CertifiedKey<rcgen::KeyPair>) -> Connected {
-    let file = File(std::env::temp_dir().join(format!("taintward-probe-{}-{name}", std::process::id())));
-    let (authority_file, pem) = (File(file.0.with_extension("pem")), authority.cert.pem());
+    let file = ProbeFile(std::env::temp_dir().join(format!("taintward-probe-{}-{name}", std::process::id())));
+    let (authority_file, pem) = (ProbeFile(file.0.with_extension("pem")), authority.cert.pem());
     std::fs::write(&authority_file.0, pem).unwrap();
     let text = format!(
         "{{clusters: [{{name: c, cluster: {{server: 'https://{address}', certificate-authority: '{}'}}}}], \

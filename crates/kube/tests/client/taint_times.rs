@@ -2,7 +2,7 @@
 
 mod patch;
 
-use crate::fake::{Reply, server};
+use crate::fake::{ClientReply, server};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ const NOW: Wall = Wall::from_secs(1_800_000_000);
 const SECOND: &str = "2027-01-15T08:00:00Z";
 
 /// The node on the server.
-type Store = Arc<Mutex<Value>>;
+type NodeStore = Arc<Mutex<Value>>;
 
 /// A taint: managed ones, managed keys with other effects, other keys; with or without value, time, and an unknown
 /// field.
@@ -63,7 +63,7 @@ fn owns() -> impl Strategy<Value = ManagedTaints> {
         .prop_map(|owns| owns.into_iter().collect())
 }
 
-fn stored(spec: &Value, version: u64) -> Store {
+fn stored(spec: &Value, version: u64) -> NodeStore {
     let mut node = json!({
         "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1", "uid": "u1", "resourceVersion": version.to_string() },
     });
@@ -74,12 +74,12 @@ fn stored(spec: &Value, version: u64) -> Store {
 }
 
 /// A server that stores a node, applies patches as a whole or not at all, and does `meanwhile` after each read.
-fn keeper(store: &Store, meanwhile: impl Fn(&mut Value) + Send + 'static) -> ApiClient {
+fn keeper(store: &NodeStore, meanwhile: impl Fn(&mut Value) + Send + 'static) -> ApiClient {
     let store = Arc::clone(store);
     let (client, _) = server(move |seen| {
         let mut node = store.lock().unwrap();
         if seen.method == http::Method::GET {
-            let reply = Reply::json(200, &node);
+            let reply = ClientReply::json(200, &node);
             meanwhile(&mut node);
             return reply;
         }
@@ -88,9 +88,9 @@ fn keeper(store: &Store, meanwhile: impl Fn(&mut Value) + Send + 'static) -> Api
                 let version: u64 = node["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
                 patched["metadata"]["resourceVersion"] = json!((version + 1).to_string());
                 *node = patched;
-                Reply::json(200, &node)
+                ClientReply::json(200, &node)
             }
-            None => Reply::status(
+            None => ClientReply::status(
                 422,
                 "Invalid",
                 "the server rejected our request due to an error in our request",
@@ -102,7 +102,7 @@ fn keeper(store: &Store, meanwhile: impl Fn(&mut Value) + Send + 'static) -> Api
 
 /// One write, to a server of its own.
 fn write(
-    store: &Store,
+    store: &NodeStore,
     meanwhile: impl Fn(&mut Value) + Send + 'static,
     version: Option<ResourceVersion>,
     (add, remove): (ManagedTaints, ManagedTaints),

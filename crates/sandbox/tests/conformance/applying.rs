@@ -1,7 +1,7 @@
 //! Compares server-side apply: ownership, removal, conflicts.
 
 use super::cases;
-use super::harness::{APPLY, ConformanceHarness, MERGE, Request, Response};
+use super::harness::{APPLY, ConformanceHarness, MERGE, RecordedRequest, RecordedResponse};
 use serde_json::{Value, json};
 
 cases![
@@ -24,7 +24,7 @@ cases![
     an_update_takes_over,
 ];
 
-fn apply(harness: &mut ConformanceHarness, path: &str, manager: &str, object: &Value) -> Response {
+fn apply(harness: &mut ConformanceHarness, path: &str, manager: &str, object: &Value) -> RecordedResponse {
     harness.patch(format!("{path}?fieldManager={manager}"), APPLY, object)
 }
 
@@ -88,9 +88,9 @@ fn two_apply_the_same(harness: &mut ConformanceHarness) {
 fn an_apply_in_yaml(harness: &mut ConformanceHarness) {
     let path = format!("{}?fieldManager=one", harness.core("configmaps/c"));
     let body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: b\n";
-    harness.send(Request::new("PATCH", &path).body(APPLY, body)).is(201).has("/data/a", "b");
-    harness.send(Request::new("PATCH", &path).body(APPLY, "a: [")).is(400);
-    harness.send(Request::new("PATCH", &path).body(APPLY, "")).is(400);
+    harness.send(RecordedRequest::new("PATCH", &path).body(APPLY, body)).is(201).has("/data/a", "b");
+    harness.send(RecordedRequest::new("PATCH", &path).body(APPLY, "a: [")).is(400);
+    harness.send(RecordedRequest::new("PATCH", &path).body(APPLY, "")).is(400);
 }
 
 fn an_apply_that_names_another(harness: &mut ConformanceHarness) {

@@ -202,7 +202,7 @@ fn deleted_and_recreated(harness: &mut ConformanceHarness) {
     let first = watch.reports(harness, "ADDED", "a");
     let last = watch.reports(harness, "DELETED", "a");
     let again = watch.reports(harness, "ADDED", "a");
-    let number = |event: &super::watching::Event| {
+    let number = |event: &super::watching::WatchedEvent| {
         event.object["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap()
     };
     assert!(number(&first) < number(&last) && number(&last) < number(&again), "a deletion is a version, too");

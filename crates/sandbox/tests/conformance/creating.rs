@@ -1,7 +1,7 @@
 //! Compares creation: names, unknown fields, malformed bodies, defaults.
 
 use super::cases;
-use super::harness::{ConformanceHarness, Request, pod_with};
+use super::harness::{ConformanceHarness, RecordedRequest, pod_with};
 use super::wire;
 use serde_json::{Value, json};
 
@@ -202,31 +202,32 @@ fn a_field_of_another_type(harness: &mut ConformanceHarness) {
 }
 
 fn an_unsupported_content_type(harness: &mut ConformanceHarness) {
-    let request =
-        Request::new("POST", harness.core("configmaps")).body("text/plain", config_map("c").to_string());
+    let request = RecordedRequest::new("POST", harness.core("configmaps"))
+        .body("text/plain", config_map("c").to_string());
     harness.send(request).rejected(415, "UnsupportedMediaType");
 }
 
 fn no_content_type(harness: &mut ConformanceHarness) {
     // A real server takes it for JSON; this is a known difference of the sandbox.
-    let request = Request::new("POST", harness.core("configmaps")).body("", config_map("c").to_string());
+    let request =
+        RecordedRequest::new("POST", harness.core("configmaps")).body("", config_map("c").to_string());
     harness.send(request);
 }
 
 fn malformed_json(harness: &mut ConformanceHarness) {
     for body in ["{", "[]", "null", "{\"metadata\": {\"name\": \"c\"}} {}", "nonsense"] {
-        let request =
-            Request::new("POST", harness.core("configmaps?dryRun=All")).body("application/json", body);
+        let request = RecordedRequest::new("POST", harness.core("configmaps?dryRun=All"))
+            .body("application/json", body);
         harness.send(request);
     }
     let request =
-        Request::new("POST", harness.core("configmaps")).body("application/json", "{\"metadata\": ");
+        RecordedRequest::new("POST", harness.core("configmaps")).body("application/json", "{\"metadata\": ");
     harness.send(request).rejected(400, "BadRequest");
 }
 
 fn no_body(harness: &mut ConformanceHarness) {
-    harness.send(Request::new("POST", harness.core("configmaps")).body("application/json", ""));
-    harness.send(Request::new("POST", harness.core("pods"))).is(400);
+    harness.send(RecordedRequest::new("POST", harness.core("configmaps")).body("application/json", ""));
+    harness.send(RecordedRequest::new("POST", harness.core("pods"))).is(400);
 }
 
 fn another_kind(harness: &mut ConformanceHarness) {
@@ -255,8 +256,13 @@ fn yaml(harness: &mut ConformanceHarness) {
     let body =
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: \"1\"\n  b: |\n    x\n    y\n";
     let path = harness.core("configmaps");
-    harness.send(Request::new("POST", &path).body("application/yaml", body)).is(201).has("/data/b", "x\ny\n");
-    harness.send(Request::new("POST", &path).body("application/yaml", "a: [")).rejected(400, "BadRequest");
+    harness
+        .send(RecordedRequest::new("POST", &path).body("application/yaml", body))
+        .is(201)
+        .has("/data/b", "x\ny\n");
+    harness
+        .send(RecordedRequest::new("POST", &path).body("application/yaml", "a: ["))
+        .rejected(400, "BadRequest");
 }
 
 /// A field of bytes in protobuf.
@@ -270,10 +276,10 @@ fn protobuf(harness: &mut ConformanceHarness) {
     let meta = [field(1, b"v1"), field(2, b"ConfigMap")].concat();
     let body = [wire::MAGIC, &field(1, &meta), &field(2, &map)].concat();
     let (kind, path) = ("application/vnd.kubernetes.protobuf", harness.core("configmaps"));
-    harness.send(Request::new("POST", &path).body(kind, body.clone())).is(201).has("/data/a", "b");
-    let again = Request::new("POST", &path).body(kind, body).accept(kind);
+    harness.send(RecordedRequest::new("POST", &path).body(kind, body.clone())).is(201).has("/data/a", "b");
+    let again = RecordedRequest::new("POST", &path).body(kind, body).accept(kind);
     harness.send(again).rejected(409, "AlreadyExists");
-    harness.send(Request::new("POST", &path).body(kind, "k8s")).rejected(400, "BadRequest");
+    harness.send(RecordedRequest::new("POST", &path).body(kind, "k8s")).rejected(400, "BadRequest");
 }
 
 fn what_the_server_sets_is_not_given(harness: &mut ConformanceHarness) {
@@ -315,8 +321,9 @@ fn a_manager_is_named(harness: &mut ConformanceHarness) {
     let path = harness.core("configmaps");
     let manager = "/metadata/managedFields/0/manager";
     harness.post(format!("{path}?fieldManager=me"), &config_map("a")).is(201).has(manager, "me");
-    let request =
-        |name| Request::new("POST", &path).header("user-agent", "tool/v1 (linux)").json(&config_map(name));
+    let request = |name| {
+        RecordedRequest::new("POST", &path).header("user-agent", "tool/v1 (linux)").json(&config_map(name))
+    };
     harness.send(request("b")).is(201).has(manager, "tool");
     let long = "m".repeat(129);
     harness.post(format!("{path}?fieldManager={long}"), &config_map("c")).rejected(422, "Invalid");

@@ -1,7 +1,7 @@
 //! Compares deletion: preconditions, grace periods, finalizers, collections.
 
 use super::cases;
-use super::harness::{ConformanceHarness, MERGE, Request};
+use super::harness::{ConformanceHarness, MERGE, RecordedRequest};
 use serde_json::{Value, json};
 
 cases![
@@ -190,7 +190,7 @@ fn no_new_finalizers_at_the_end(harness: &mut ConformanceHarness) {
     harness.patch(&path, MERGE, &json!({"metadata": {"finalizers": []}})).is(200);
 }
 
-fn propagate(harness: &mut ConformanceHarness, policy: &str) -> super::harness::Response {
+fn propagate(harness: &mut ConformanceHarness, policy: &str) -> super::harness::RecordedResponse {
     let path = map(harness, "c", &json!({}));
     harness.delete_with(&path, &json!({"propagationPolicy": policy}))
 }
@@ -263,8 +263,8 @@ fn a_collection_dry(harness: &mut ConformanceHarness) {
 
 fn options_that_are_none(harness: &mut ConformanceHarness) {
     let path = map(harness, "c", &json!({}));
-    harness.send(Request::new("DELETE", &path).body("application/json", "{")).is(400);
-    harness.send(Request::new("DELETE", &path).body("text/plain", "{}")).is(415);
+    harness.send(RecordedRequest::new("DELETE", &path).body("application/json", "{")).is(400);
+    harness.send(RecordedRequest::new("DELETE", &path).body("text/plain", "{}")).is(415);
     harness.delete_with(&path, &json!({"kind": "Nonsense", "apiVersion": "v1"})).is(400);
     harness.delete_with(&path, &json!({"preconditions": "x"})).is(400);
     let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "colour": "red"});

@@ -1,7 +1,7 @@
 //! Compares discovery.
 
 use super::cases;
-use super::harness::{ConformanceHarness, Response};
+use super::harness::{ConformanceHarness, RecordedResponse};
 use serde_json::{Value, json};
 
 cases![
@@ -131,7 +131,7 @@ fn the_resources_of_known_groups(harness: &mut ConformanceHarness) {
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 
-fn aggregated(harness: &mut ConformanceHarness, path: &str) -> Response {
+fn aggregated(harness: &mut ConformanceHarness, path: &str) -> RecordedResponse {
     let all = harness.get_as(path, AGGREGATED).is(200);
     assert_eq!(all.kind(), "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
     all.has("/kind", "APIGroupDiscoveryList").has("/apiVersion", "apidiscovery.k8s.io/v2")

@@ -2,7 +2,7 @@
 
 use super::cases;
 use super::discovery::only;
-use super::harness::{APPLY, ConformanceHarness, Request};
+use super::harness::{APPLY, ConformanceHarness, RecordedRequest};
 use serde_json::{Value, json};
 
 cases![
@@ -74,13 +74,13 @@ fn an_applied_webhook_configuration(harness: &mut ConformanceHarness) {
     let path = format!("{ADMISSION}/validatingwebhookconfigurations/{name}?fieldManager=me");
     for code in [201, 200] {
         harness
-            .send(Request::new("PATCH", &path).body(APPLY, body.to_string()))
+            .send(RecordedRequest::new("PATCH", &path).body(APPLY, body.to_string()))
             .is(code)
             .has("/metadata/generation", 1);
     }
     body["webhooks"][0]["timeoutSeconds"] = 3.into();
     harness
-        .send(Request::new("PATCH", &path).body(APPLY, body.to_string()))
+        .send(RecordedRequest::new("PATCH", &path).body(APPLY, body.to_string()))
         .is(200)
         .has("/metadata/generation", 2);
 }
@@ -126,5 +126,5 @@ fn a_definition(harness: &mut ConformanceHarness) {
     let path = format!("{DEFINITIONS}/{name}");
     harness.check(&places, &path).is(200).has("/spec/names/singular", "thing");
     // The response of a real server depends on the progress of its own controllers.
-    harness.request(&Request::new("DELETE", &path)).is(200);
+    harness.request(&RecordedRequest::new("DELETE", &path)).is(200);
 }

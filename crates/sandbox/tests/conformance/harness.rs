@@ -2,8 +2,8 @@
 //!
 //! - Invariant: every wait has a limit (`STARTUP_TIMEOUT`); every case has a namespace and a prefix of its own.
 
-use super::record::Step;
-use super::target::{Target, Wire};
+use super::record::RecordedStep;
+use super::target::{ConformanceTarget, TargetEncoding};
 use super::wire;
 use http_body_util::BodyExt as _;
 use hyper::body::Bytes;
@@ -32,20 +32,20 @@ pub(crate) struct ConformanceHarness {
     /// The prefix of the case's own cluster-wide names, and the name of its namespace.
     pub(crate) own: String,
     pub(crate) runtime: Runtime,
-    pub(crate) wire: Wire,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) wire: TargetEncoding,
+    pub(crate) steps: Vec<RecordedStep>,
     keep: Vec<&'static str>,
 }
 
 /// A request.
-pub(crate) struct Request {
+pub(crate) struct RecordedRequest {
     method: &'static str,
     path: String,
     headers: Vec<(String, String)>,
     body: Bytes,
 }
 
-impl Request {
+impl RecordedRequest {
     pub(crate) fn new(method: &'static str, path: impl Into<String>) -> Self {
         Self { method, path: path.into(), headers: Vec::new(), body: Bytes::new() }
     }
@@ -71,7 +71,7 @@ impl Request {
 
 impl ConformanceHarness {
     /// Starts a case on a target.
-    pub(crate) fn at(target: &Target, own: &str) -> Self {
+    pub(crate) fn at(target: &ConformanceTarget, own: &str) -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let wire = {
             let _inside = runtime.enter();
@@ -106,13 +106,13 @@ impl ConformanceHarness {
     /// Creates an object as arrangement; not part of the record.
     #[track_caller]
     pub(crate) fn given(&mut self, path: &str, object: &Value) -> Value {
-        self.arrange(&Request::new("POST", path).json(object))
+        self.arrange(&RecordedRequest::new("POST", path).json(object))
     }
 
     /// Changes an object as arrangement; not part of the record.
     #[track_caller]
     pub(crate) fn arranged(&mut self, path: &str, kind: &str, patch: &Value) -> Value {
-        self.arrange(&Request::new("PATCH", path).body(kind, patch.to_string()))
+        self.arrange(&RecordedRequest::new("PATCH", path).body(kind, patch.to_string()))
     }
 
     /// Creates a node of this case's own, as arrangement. Returns its full name.
@@ -136,51 +136,51 @@ impl ConformanceHarness {
     /// Makes sure that the watch cache, which serves reads at version 0, is up to date, by a list that requires it.
     #[track_caller]
     pub(crate) fn settle(&self, path: &str) {
-        assert_eq!(self.request(&Request::new("GET", path)).code, 200, "{path}");
+        assert_eq!(self.request(&RecordedRequest::new("GET", path)).code, 200, "{path}");
     }
 
-    pub(crate) fn get(&mut self, path: impl Into<String>) -> Response {
-        self.send(Request::new("GET", path))
+    pub(crate) fn get(&mut self, path: impl Into<String>) -> RecordedResponse {
+        self.send(RecordedRequest::new("GET", path))
     }
 
     /// Reads; only these places are compared.
-    pub(crate) fn check(&mut self, places: &[&'static str], path: impl Into<String>) -> Response {
+    pub(crate) fn check(&mut self, places: &[&'static str], path: impl Into<String>) -> RecordedResponse {
         self.keeping(places).get(path)
     }
 
-    pub(crate) fn get_as(&mut self, path: impl Into<String>, accept: &str) -> Response {
-        self.send(Request::new("GET", path).accept(accept))
+    pub(crate) fn get_as(&mut self, path: impl Into<String>, accept: &str) -> RecordedResponse {
+        self.send(RecordedRequest::new("GET", path).accept(accept))
     }
 
-    pub(crate) fn post(&mut self, path: impl Into<String>, object: &Value) -> Response {
-        self.send(Request::new("POST", path).json(object))
+    pub(crate) fn post(&mut self, path: impl Into<String>, object: &Value) -> RecordedResponse {
+        self.send(RecordedRequest::new("POST", path).json(object))
     }
 
-    pub(crate) fn put(&mut self, path: impl Into<String>, object: &Value) -> Response {
-        self.send(Request::new("PUT", path).json(object))
+    pub(crate) fn put(&mut self, path: impl Into<String>, object: &Value) -> RecordedResponse {
+        self.send(RecordedRequest::new("PUT", path).json(object))
     }
 
-    pub(crate) fn patch(&mut self, path: impl Into<String>, kind: &str, patch: &Value) -> Response {
-        self.send(Request::new("PATCH", path).body(kind, patch.to_string()))
+    pub(crate) fn patch(&mut self, path: impl Into<String>, kind: &str, patch: &Value) -> RecordedResponse {
+        self.send(RecordedRequest::new("PATCH", path).body(kind, patch.to_string()))
     }
 
-    pub(crate) fn delete(&mut self, path: impl Into<String>) -> Response {
-        self.send(Request::new("DELETE", path))
+    pub(crate) fn delete(&mut self, path: impl Into<String>) -> RecordedResponse {
+        self.send(RecordedRequest::new("DELETE", path))
     }
 
-    pub(crate) fn delete_with(&mut self, path: impl Into<String>, options: &Value) -> Response {
-        self.send(Request::new("DELETE", path).json(options))
+    pub(crate) fn delete_with(&mut self, path: impl Into<String>, options: &Value) -> RecordedResponse {
+        self.send(RecordedRequest::new("DELETE", path).json(options))
     }
 
     /// Sends a request and records the response.
-    pub(crate) fn send(&mut self, request: Request) -> Response {
+    pub(crate) fn send(&mut self, request: RecordedRequest) -> RecordedResponse {
         let response = self.request(&request);
         self.note(request.method, &request.path, &response);
         response
     }
 
-    pub(crate) fn note(&mut self, method: &str, path: &str, response: &Response) {
-        self.steps.push(Step {
+    pub(crate) fn note(&mut self, method: &str, path: &str, response: &RecordedResponse) {
+        self.steps.push(RecordedStep {
             what: format!("{method} {}", path.split('?').next().unwrap_or(path)),
             code: response.code,
             headers: response.headers.clone(),
@@ -191,7 +191,7 @@ impl ConformanceHarness {
     }
 
     /// Arrangements are not compared, but messages may mention the objects.
-    fn arrange(&mut self, request: &Request) -> Value {
+    fn arrange(&mut self, request: &RecordedRequest) -> Value {
         let response = self.request(request);
         assert!(
             matches!(response.code, 200 | 201),
@@ -206,12 +206,12 @@ impl ConformanceHarness {
     }
 
     /// Sends a request without recording the response.
-    pub(crate) fn request(&self, request: &Request) -> Response {
+    pub(crate) fn request(&self, request: &RecordedRequest) -> RecordedResponse {
         let whole = async {
             let response =
                 self.wire.send(request.method, &request.path, &request.headers, request.body.clone()).await;
             let (head, body) = response.into_parts();
-            Response::of(&head, body.collect().await.unwrap().to_bytes())
+            RecordedResponse::of(&head, body.collect().await.unwrap().to_bytes())
         };
         let bounded = async { tokio::time::timeout(STARTUP_TIMEOUT, whole).await };
         self.runtime.block_on(bounded).unwrap_or_else(|_| {
@@ -227,7 +227,7 @@ pub(crate) fn pod_with(name: &str, spec: &Value) -> Value {
 }
 
 /// The response of a target.
-pub(crate) struct Response {
+pub(crate) struct RecordedResponse {
     pub(crate) code: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) bytes: Bytes,
@@ -235,7 +235,7 @@ pub(crate) struct Response {
     pub(crate) body: Value,
 }
 
-impl Response {
+impl RecordedResponse {
     fn of(head: &http::response::Parts, bytes: Bytes) -> Self {
         let mut response = Self::head(head);
         response.body = read(response.kind(), &bytes);

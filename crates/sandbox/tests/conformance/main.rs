@@ -36,17 +36,17 @@ mod watches;
 
 use fakekube::defaults::AdmissionDefaults;
 use fakekube::serve::ApiListener;
-use runner::{Group, run};
+use runner::{CaseGroup, run};
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
 use taintward_sandbox::world::{self, World};
-use target::Target;
+use target::ConformanceTarget;
 use tokio::runtime::Builder;
 
 /// The sandbox's API server alone, without nodes, scheduler or workload controllers, with the admission plugins of
 /// `crates/envtest`'s real server, and a history that begins after version 1. It serves until the process ends.
-fn sandbox() -> Option<Target> {
+fn sandbox() -> Option<ConformanceTarget> {
     let (send, reported) = mpsc::channel();
     thread::spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
@@ -71,7 +71,7 @@ fn sandbox() -> Option<Target> {
         })
     });
     let (url, token) = reported.recv().unwrap();
-    Some(Target::open("sandbox", &url, &token))
+    Some(ConformanceTarget::open("sandbox", &url, &token))
 }
 
 /// Known differences of the sandbox, and why they remain.
@@ -130,7 +130,7 @@ const OWN_WORDS: [&str; 41] = [
 fn main() -> ExitCode {
     // The types for decoding protobuf must be registered before there is a sandbox.
     taintward_sandbox::custom_resources::register();
-    let groups: [Group; 21] = [
+    let groups: [CaseGroup; 21] = [
         ("autoscaling", autoscaling::CASES),
         ("creating", creating::CASES),
         ("reading", reading::CASES),
@@ -159,7 +159,7 @@ fn main() -> ExitCode {
 /// Cases by name.
 macro_rules! cases {
     ($($name:ident),+ $(,)?) => {
-        pub(crate) const CASES: &[super::runner::Case] = &[$((stringify!($name), $name)),+];
+        pub(crate) const CASES: &[super::runner::ConformanceCase] = &[$((stringify!($name), $name)),+];
     };
 }
 use cases;

@@ -1,7 +1,7 @@
 //! Compares rejections of invalid pools and policies.
 
 use super::cases;
-use super::harness::{ConformanceHarness, MERGE, Request, Response};
+use super::harness::{ConformanceHarness, MERGE, RecordedRequest, RecordedResponse};
 use super::pools::{POLICIES, POOLS, one, policy, spec, whole};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ cases![
 ];
 
 /// A pool whose spec has this value at one place.
-fn with(harness: &mut ConformanceHarness, at: &str, value: Value) -> Response {
+fn with(harness: &mut ConformanceHarness, at: &str, value: Value) -> RecordedResponse {
     let mut object = whole(&harness.named("p"), &spec());
     let (parent, field) = at.rsplit_once('/').unwrap();
     object.pointer_mut(parent).unwrap()[field] = value;
@@ -168,5 +168,5 @@ fn bodies_that_are_something_else(harness: &mut ConformanceHarness) {
         harness.post(POOLS, &object);
     }
     harness.post(POOLS, &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}));
-    harness.send(Request::new("POST", POOLS).body("application/json", "[]"));
+    harness.send(RecordedRequest::new("POST", POOLS).body("application/json", "[]"));
 }

@@ -1,7 +1,7 @@
 //! Compares JSON patches, merge patches and strategic merge patches.
 
 use super::cases;
-use super::harness::{ConformanceHarness, JSON_PATCH, MERGE, Request, STRATEGIC};
+use super::harness::{ConformanceHarness, JSON_PATCH, MERGE, RecordedRequest, STRATEGIC};
 use serde_json::{Value, json};
 
 cases![
@@ -106,9 +106,9 @@ fn a_merge_patch(harness: &mut ConformanceHarness) {
 fn a_merge_patch_that_is_none(harness: &mut ConformanceHarness) {
     let map = map(harness);
     for body in ["[]", "1", "\"a\"", "{", "", "null"] {
-        harness.send(Request::new("PATCH", &map).body(MERGE, body));
+        harness.send(RecordedRequest::new("PATCH", &map).body(MERGE, body));
     }
-    harness.send(Request::new("PATCH", &map).body(MERGE, "{\"data\":")).rejected(400, "BadRequest");
+    harness.send(RecordedRequest::new("PATCH", &map).body(MERGE, "{\"data\":")).rejected(400, "BadRequest");
     harness.patch(&map, MERGE, &json!({"data": "text"})).rejected(422, "Invalid");
 }
 
@@ -167,9 +167,11 @@ fn a_patch_of_the_name(harness: &mut ConformanceHarness) {
 fn an_unsupported_patch_type(harness: &mut ConformanceHarness) {
     let map = map(harness);
     for kind in ["application/json", "text/plain", "application/patch", "application/yaml"] {
-        harness.send(Request::new("PATCH", &map).body(kind, "{}")).rejected(415, "UnsupportedMediaType");
+        harness
+            .send(RecordedRequest::new("PATCH", &map).body(kind, "{}"))
+            .rejected(415, "UnsupportedMediaType");
     }
-    harness.send(Request::new("PATCH", &map).body("", "{}")).rejected(415, "UnsupportedMediaType");
+    harness.send(RecordedRequest::new("PATCH", &map).body("", "{}")).rejected(415, "UnsupportedMediaType");
 }
 
 fn a_patch_that_makes_it_invalid(harness: &mut ConformanceHarness) {
@@ -284,7 +286,7 @@ fn conditions_strategically(harness: &mut ConformanceHarness) {
 fn strategic_that_is_none(harness: &mut ConformanceHarness) {
     let map = map(harness);
     for body in ["[]", "{", "", "1"] {
-        harness.send(Request::new("PATCH", &map).body(STRATEGIC, body)).is(400);
+        harness.send(RecordedRequest::new("PATCH", &map).body(STRATEGIC, body)).is(400);
     }
     harness.patch(&map, STRATEGIC, &json!({"data": []}));
     harness.patch(&map, STRATEGIC, &json!({"metadata": "text"}));

@@ -2,7 +2,7 @@
 
 use super::cases;
 use super::discovery::only;
-use super::harness::{APPLY, ConformanceHarness, JSON_PATCH, MERGE, Request, STRATEGIC};
+use super::harness::{APPLY, ConformanceHarness, JSON_PATCH, MERGE, RecordedRequest, STRATEGIC};
 use serde_json::{Value, json};
 
 pub(super) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
@@ -191,7 +191,7 @@ fn patched(harness: &mut ConformanceHarness) {
         .patch(&path, STRATEGIC, &json!({"spec": {"placement": "Allowed"}}))
         .rejected(415, "UnsupportedMediaType");
     harness
-        .send(Request::new("PATCH", path.clone()).body("application/json", "{}"))
+        .send(RecordedRequest::new("PATCH", path.clone()).body("application/json", "{}"))
         .rejected(415, "UnsupportedMediaType");
     harness.patch(&path, MERGE, &json!({"spec": {"placement": 7}})).rejected(422, "Invalid");
     harness.patch(&path, MERGE, &json!({"spec": null}));
@@ -322,7 +322,7 @@ fn deleted(harness: &mut ConformanceHarness) {
 
 fn discovery_lists_pools(harness: &mut ConformanceHarness) {
     let name = harness.named("p");
-    let version = harness.request(&Request::new("GET", POOLS)).version();
+    let version = harness.request(&RecordedRequest::new("GET", POOLS)).version();
     let selected = format!("fieldSelector=metadata.name%3D{name}");
     let mut watch =
         harness.watch(&format!("{POOLS}?watch=true&resourceVersion={version}&{selected}&timeoutSeconds=20"));

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A step and its response.
-pub(crate) struct Step {
+pub(crate) struct RecordedStep {
     pub(crate) what: String,
     pub(crate) code: u16,
     pub(crate) headers: Vec<(String, String)>,
@@ -27,7 +27,7 @@ const BEFORE_MOVING_VERSIONS: [&str; 2] = ["current: ", "too old resource versio
 
 /// Values of a case's responses that are replaced by placeholders.
 #[derive(Default)]
-struct Seen {
+struct SeenResponse {
     own: String,
     versions: BTreeSet<u64>,
     uids: BTreeMap<String, usize>,
@@ -35,13 +35,13 @@ struct Seen {
 }
 
 /// The steps of a case, comparable with those on another target or under another name.
-pub(crate) fn comparable(own: &str, steps: &[Step]) -> Vec<Value> {
-    let mut seen = Seen { own: own.to_owned(), ..Seen::default() };
+pub(crate) fn comparable(own: &str, steps: &[RecordedStep]) -> Vec<Value> {
+    let mut seen = SeenResponse { own: own.to_owned(), ..SeenResponse::default() };
     steps.iter().for_each(|step| seen.gather(&step.body));
     steps.iter().filter(|step| step.compared).map(|step| seen.step(step)).collect()
 }
 
-impl Seen {
+impl SeenResponse {
     /// Collects the identities of the steps' objects.
     fn gather(&mut self, value: &Value) {
         match value {
@@ -69,7 +69,7 @@ impl Seen {
         }
     }
 
-    fn step(&self, step: &Step) -> Value {
+    fn step(&self, step: &RecordedStep) -> Value {
         let headers: Vec<String> =
             step.headers.iter().map(|(name, value)| self.text(&format!("{name}: {value}"))).collect();
         let whole = self.value(&step.body, "", false);
@@ -293,7 +293,7 @@ pub(crate) fn check() {
         let body = json!({"metadata": {"resourceVersion": listed, "continue": ""},
             "items": [item(versions[0]), item(versions[1])],
             "message": format!("the UID {uid} in record ({}) of {own}", versions[1]), "cells": ["3s", "b"]});
-        let step = Step {
+        let step = RecordedStep {
             what: format!("GET /{own}"),
             code: 200,
             headers: Vec::new(),

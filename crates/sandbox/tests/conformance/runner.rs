@@ -4,7 +4,7 @@
 
 use super::harness::{ConformanceHarness, STARTUP_TIMEOUT};
 use super::record::{self, comparable, differences};
-use super::target::Target;
+use super::target::ConformanceTarget;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,10 +17,10 @@ use std::time::Instant;
 use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, binaries, wait};
 
 /// A case: its name, its steps.
-pub(crate) type Case = (&'static str, fn(&mut ConformanceHarness));
+pub(crate) type ConformanceCase = (&'static str, fn(&mut ConformanceHarness));
 
 /// Cases about one subject.
-pub(crate) type Group = (&'static str, &'static [Case]);
+pub(crate) type CaseGroup = (&'static str, &'static [ConformanceCase]);
 
 /// Cases that run concurrently. They mostly wait for the server.
 const SIDE_BY_SIDE: usize = 8;
@@ -67,7 +67,7 @@ fn without_sentence(rejection: &mut Value) {
 }
 
 /// Parses libtest's arguments, as far as they select tests.
-fn choose(groups: &[Group]) -> (Vec<Chosen>, bool) {
+fn choose(groups: &[CaseGroup]) -> (Vec<Chosen>, bool) {
     let (mut filters, mut skips, mut exact, mut list) = (Vec::new(), Vec::new(), false, false);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -93,7 +93,7 @@ fn choose(groups: &[Group]) -> (Vec<Chosen>, bool) {
 }
 
 /// Runs the selected cases.
-pub(crate) fn run(groups: &[Group], known: &[(&str, &str)], own_words: &[&str]) -> ExitCode {
+pub(crate) fn run(groups: &[CaseGroup], known: &[(&str, &str)], own_words: &[&str]) -> ExitCode {
     let (cases, list) = choose(groups);
     if list {
         cases.iter().for_each(|case| println!("{}: test", case.name));
@@ -144,7 +144,7 @@ fn ask_the_real_one(cases: &[Chosen], failed: &mut Vec<String>) -> Option<Round>
     runtime.block_on(cluster.restart(0)).unwrap();
     runtime.block_on(served(&cluster));
     let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
-    let target = |name| runtime.block_on(Target::from_kubeconfig(name, &kubeconfig));
+    let target = |name| runtime.block_on(ConformanceTarget::from_kubeconfig(name, &kubeconfig));
     let first = round(&target("real"), "t1", cases);
     let again = round(&target("real again"), "t02", cases);
     failed.extend(first.failed.iter().chain(&again.failed).cloned());
@@ -170,7 +170,7 @@ async fn served(cluster: &Cluster) {
 }
 
 /// Runs every case once. `tag` distinguishes the names of one round from those of another.
-fn round(target: &Target, tag: &str, cases: &[Chosen]) -> Round {
+fn round(target: &ConformanceTarget, tag: &str, cases: &[Chosen]) -> Round {
     let (next, began) = (AtomicUsize::new(0), Instant::now());
     let round = Mutex::new(Round { target: target.name, records: BTreeMap::new(), failed: Vec::new() });
     thread::scope(|scope| {
@@ -187,7 +187,7 @@ fn round(target: &Target, tag: &str, cases: &[Chosen]) -> Round {
 }
 
 /// Runs one case on a thread with its name, so that a panic shows it.
-fn harness(target: &Target, tag: &str, case: &Chosen, round: &Mutex<Round>) {
+fn harness(target: &ConformanceTarget, tag: &str, case: &Chosen, round: &Mutex<Round>) {
     let own = format!("{tag}-{}", case.name.replace("::", "-").replace('_', "-"));
     let began = Instant::now();
     let body = || {

@@ -17,7 +17,7 @@ cases![
     a_thousand_taints,
 ];
 
-fn tainted(harness: &mut ConformanceHarness, taints: Value) -> super::harness::Response {
+fn tainted(harness: &mut ConformanceHarness, taints: Value) -> super::harness::RecordedResponse {
     let name = harness.named("n");
     let node = json!({"metadata": {"name": name}, "spec": {"taints": taints}});
     harness.keeping(&["/spec"]).post("/api/v1/nodes?dryRun=All", &node)

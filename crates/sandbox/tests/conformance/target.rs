@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// A server, with an account that may do everything.
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct ConformanceTarget {
     /// Its name in reports.
     pub(crate) name: &'static str,
     config: Config,
@@ -20,7 +20,7 @@ pub(crate) struct Target {
     entry: Option<String>,
 }
 
-impl Target {
+impl ConformanceTarget {
     /// A target with the server and the account of a kubeconfig.
     pub(crate) async fn from_kubeconfig(name: &'static str, path: &Path) -> Self {
         let kubeconfig = Kubeconfig::read_from(path).unwrap();
@@ -34,25 +34,25 @@ impl Target {
     }
 
     /// A connection pool for one runtime.
-    pub(crate) fn connect(&self) -> Wire {
+    pub(crate) fn connect(&self) -> TargetEncoding {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         let https = self.config.rustls_https_connector_with_connector(tcp).unwrap();
         let base = self.config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let entry = self.entry.clone();
-        Wire { client: Client::builder(TokioExecutor::new()).build(https), base, entry }
+        TargetEncoding { client: Client::builder(TokioExecutor::new()).build(https), base, entry }
     }
 }
 
 /// Connections to a target.
-pub(crate) struct Wire {
+pub(crate) struct TargetEncoding {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: String,
     entry: Option<String>,
 }
 
-impl Wire {
+impl TargetEncoding {
     /// Sends one request; the response's body is not read yet.
     pub(crate) async fn send(
         &self,

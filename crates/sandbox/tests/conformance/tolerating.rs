@@ -23,7 +23,7 @@ cases![
 ];
 
 /// Creates a pod with this one toleration.
-fn tolerating(harness: &mut ConformanceHarness, toleration: Value) -> super::harness::Response {
+fn tolerating(harness: &mut ConformanceHarness, toleration: Value) -> super::harness::RecordedResponse {
     let path = harness.core("pods?dryRun=All");
     harness
         .keeping(&["/spec/tolerations"])
@@ -110,7 +110,7 @@ fn bearing(harness: &mut ConformanceHarness) -> Vec<Value> {
     web["spec"]["tolerations"].as_array().unwrap().clone()
 }
 
-fn change(harness: &mut ConformanceHarness, tolerations: &[Value]) -> super::harness::Response {
+fn change(harness: &mut ConformanceHarness, tolerations: &[Value]) -> super::harness::RecordedResponse {
     let path = harness.core("pods/web");
     harness.patch(path, MERGE, &json!({"spec": {"tolerations": tolerations}}))
 }

@@ -1,7 +1,7 @@
 //! Compares updates of whole objects.
 
 use super::cases;
-use super::harness::{ConformanceHarness, MERGE, Request, pod_with};
+use super::harness::{ConformanceHarness, MERGE, RecordedRequest, pod_with};
 use serde_json::json;
 
 cases![
@@ -220,7 +220,7 @@ fn generations(harness: &mut ConformanceHarness) {
 fn an_update_that_is_not_read(harness: &mut ConformanceHarness) {
     let path = harness.core("configmaps");
     harness.given(&path, &json!({"metadata": {"name": "c"}}));
-    let put = |kind: &str, body: &str| Request::new("PUT", format!("{path}/c")).body(kind, body);
+    let put = |kind: &str, body: &str| RecordedRequest::new("PUT", format!("{path}/c")).body(kind, body);
     harness.send(put("application/merge-patch+json", "{}")).rejected(415, "UnsupportedMediaType");
     harness.send(put("application/json", "{")).rejected(400, "BadRequest");
     harness.send(put("application/json", "")).is(400);

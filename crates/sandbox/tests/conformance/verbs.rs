@@ -1,7 +1,7 @@
 //! Compares health endpoints, unsupported verbs, reviews and request parameters.
 
 use super::cases;
-use super::harness::{ConformanceHarness, Request};
+use super::harness::{ConformanceHarness, RecordedRequest};
 use serde_json::{Value, json};
 
 cases![
@@ -54,22 +54,22 @@ fn verbs_a_resource_has_not(harness: &mut ConformanceHarness) {
 
 fn unsupported_verbs(harness: &mut ConformanceHarness) {
     for verb in ["DANCE", "TRACE", "PROPFIND"] {
-        harness.send(Request::new(verb, harness.core("configmaps"))).is(405);
+        harness.send(RecordedRequest::new(verb, harness.core("configmaps"))).is(405);
     }
-    harness.send(Request::new("POST", "/api")).is(405);
-    harness.send(Request::new("DELETE", "/version"));
-    harness.send(Request::new("POST", "/healthz"));
+    harness.send(RecordedRequest::new("POST", "/api")).is(405);
+    harness.send(RecordedRequest::new("DELETE", "/version"));
+    harness.send(RecordedRequest::new("POST", "/healthz"));
 }
 
 fn head(harness: &mut ConformanceHarness) {
-    harness.send(Request::new("HEAD", harness.core("configmaps"))).is(405);
-    harness.send(Request::new("HEAD", "/version"));
-    harness.send(Request::new("HEAD", "/healthz"));
+    harness.send(RecordedRequest::new("HEAD", harness.core("configmaps"))).is(405);
+    harness.send(RecordedRequest::new("HEAD", "/version"));
+    harness.send(RecordedRequest::new("HEAD", "/healthz"));
 }
 
 fn options(harness: &mut ConformanceHarness) {
-    harness.send(Request::new("OPTIONS", harness.core("configmaps"))).is(405);
-    harness.send(Request::new("OPTIONS", "/api"));
+    harness.send(RecordedRequest::new("OPTIONS", harness.core("configmaps"))).is(405);
+    harness.send(RecordedRequest::new("OPTIONS", "/api"));
 }
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -137,5 +137,5 @@ fn paths_that_are_odd(harness: &mut ConformanceHarness) {
 fn methods_by_query(harness: &mut ConformanceHarness) {
     harness.given(&harness.core("configmaps"), &json!({"metadata": {"name": "c"}}));
     harness.check(&["/kind"], harness.core("configmaps/c?watch=true&timeoutSeconds=1"));
-    harness.send(Request::new("DELETE", harness.core("configmaps/c?watch=true"))).is(200);
+    harness.send(RecordedRequest::new("DELETE", harness.core("configmaps/c?watch=true"))).is(200);
 }

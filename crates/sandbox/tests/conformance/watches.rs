@@ -47,7 +47,7 @@ fn label(harness: &mut ConformanceHarness, name: &str, labels: Value) {
 }
 
 fn remove(harness: &mut ConformanceHarness, path: &str) {
-    let response = harness.request(&super::harness::Request::new("DELETE", harness.core(path)));
+    let response = harness.request(&super::harness::RecordedRequest::new("DELETE", harness.core(path)));
     assert_eq!(response.code, 200, "{}", response.body);
 }
 

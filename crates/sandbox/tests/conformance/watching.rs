@@ -2,7 +2,7 @@
 //!
 //! - Invariant: no read takes longer than `STARTUP_TIMEOUT`; the absence of an event is proved by the next one.
 
-use super::harness::{ConformanceHarness, Response, STARTUP_TIMEOUT};
+use super::harness::{ConformanceHarness, RecordedResponse, STARTUP_TIMEOUT};
 use super::wire;
 use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
@@ -19,15 +19,15 @@ pub(crate) struct Watch {
 pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// An event: its type and its object.
-pub(crate) struct Event {
+pub(crate) struct WatchedEvent {
     pub(crate) kind: String,
     pub(crate) object: Value,
 }
 
-impl Event {
+impl WatchedEvent {
     /// An event that becomes part of the record.
     fn kept(harness: &mut ConformanceHarness, event: &Value) -> Self {
-        harness.note("EVENT", "", &Response::bare(event.clone()));
+        harness.note("EVENT", "", &RecordedResponse::bare(event.clone()));
         Self { kind: event["type"].as_str().unwrap_or_default().to_owned(), object: event["object"].clone() }
     }
 }
@@ -48,7 +48,7 @@ impl ConformanceHarness {
         };
         let response = self.runtime.block_on(opened).unwrap_or_else(|_| panic!("{path}: no answer"));
         let (head, body) = response.into_parts();
-        let response = Response::head(&head);
+        let response = RecordedResponse::head(&head);
         self.note("WATCH", path, &response);
         assert_eq!(response.code, 200, "{path}");
         Watch { body, buffer: Vec::new(), protobuf: response.kind().contains("protobuf") }
@@ -58,21 +58,21 @@ impl ConformanceHarness {
 impl Watch {
     /// The next event. Skips bookmarks for progress, which the server sends at any time.
     #[track_caller]
-    pub(crate) fn next(&mut self, harness: &mut ConformanceHarness) -> Event {
+    pub(crate) fn next(&mut self, harness: &mut ConformanceHarness) -> WatchedEvent {
         loop {
             let event = self.read(harness);
             if event["type"] != "BOOKMARK" || event.to_string().contains(INITIAL_EVENTS_END) {
-                return Event::kept(harness, &event);
+                return WatchedEvent::kept(harness, &event);
             }
         }
     }
 
     /// Expects the next event to be a bookmark.
     #[track_caller]
-    pub(crate) fn bookmark(&mut self, harness: &mut ConformanceHarness) -> Event {
+    pub(crate) fn bookmark(&mut self, harness: &mut ConformanceHarness) -> WatchedEvent {
         let event = self.read(harness);
         assert_eq!(event["type"], "BOOKMARK", "{event}");
-        Event::kept(harness, &event)
+        WatchedEvent::kept(harness, &event)
     }
 
     #[track_caller]
@@ -89,7 +89,12 @@ impl Watch {
 
     /// Expects the next event to be of this type and about this object.
     #[track_caller]
-    pub(crate) fn reports(&mut self, harness: &mut ConformanceHarness, kind: &str, name: &str) -> Event {
+    pub(crate) fn reports(
+        &mut self,
+        harness: &mut ConformanceHarness,
+        kind: &str,
+        name: &str,
+    ) -> WatchedEvent {
         let event = self.next(harness);
         let found = (event.kind.as_str(), event.object["metadata"]["name"].as_str().unwrap_or_default());
         assert_eq!(found, (kind, name), "{}", event.object);

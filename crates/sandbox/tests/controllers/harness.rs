@@ -39,7 +39,7 @@ pub(crate) const HAND: &str = "kubectl";
 
 /// One write.
 #[derive(Clone, Debug)]
-pub(crate) struct Commit {
+pub(crate) struct StoreCommit {
     pub(crate) at: Timestamp,
     pub(crate) number: ResourceId,
     pub(crate) gone: bool,
@@ -54,12 +54,12 @@ pub(crate) struct TestPod {
 }
 
 /// A running controller.
-pub(crate) struct Controller {
+pub(crate) struct HarnessController {
     task: JoinHandle<Result<(), RunError>>,
     request: ShutdownRequest,
 }
 
-impl Controller {
+impl HarnessController {
     /// Kills it wherever it is.
     pub(crate) async fn kill(self) {
         self.task.abort();
@@ -88,7 +88,7 @@ pub(crate) struct SandboxHarness {
     pub(crate) steps: Arc<AtomicI64>,
     /// Intervenes after responses to controllers' requests.
     pub(crate) meddler: Meddler,
-    log: Arc<Mutex<Vec<Commit>>>,
+    log: Arc<Mutex<Vec<StoreCommit>>>,
     sent: Arc<Mutex<Vec<Sent>>>,
 }
 
@@ -152,11 +152,11 @@ impl SandboxHarness {
     pub(crate) fn of(settings: world::WorldSettings) -> Self {
         let start = "2026-01-01T00:00:00.4Z".parse().unwrap();
         let world = World::new(&world::WorldSettings { start, ..settings });
-        let log: Arc<Mutex<Vec<Commit>>> = Arc::default();
+        let log: Arc<Mutex<Vec<StoreCommit>>> = Arc::default();
         let (all, clock) = (Arc::clone(&log), world.server().clock().clone());
         world.server().store().follow(Box::new(move |number, event| {
             let (at, gone) = (clock.now(), event.change == ChangeKind::Deleted);
-            all.lock().unwrap().push(Commit { at, number, gone, object: event.object.value() });
+            all.lock().unwrap().push(StoreCommit { at, number, gone, object: event.object.value() });
         }));
         tokio::spawn(world.life().run());
         let never = || FaultInjector::new(1, 0);
@@ -183,14 +183,14 @@ impl SandboxHarness {
     }
 
     /// Starts a controller and waits until it has listed everything.
-    pub(crate) async fn controller(&self, settings: ControllerSettings) -> Controller {
+    pub(crate) async fn controller(&self, settings: ControllerSettings) -> HarnessController {
         let controller = self.start(settings);
         sleep(1.0).await;
         controller
     }
 
     /// Starts a controller without waiting.
-    pub(crate) fn start(&self, settings: ControllerSettings) -> Controller {
+    pub(crate) fn start(&self, settings: ControllerSettings) -> HarnessController {
         self.start_by(self.clock(), settings)
     }
 
@@ -201,7 +201,7 @@ impl SandboxHarness {
     }
 
     /// Starts a controller with this clock, without waiting.
-    pub(crate) fn start_by(&self, clock: Clock, settings: ControllerSettings) -> Controller {
+    pub(crate) fn start_by(&self, clock: Clock, settings: ControllerSettings) -> HarnessController {
         let recorder = || Recorder {
             server: self.server().clone(),
             meddler: self.meddler.clone(),
@@ -222,7 +222,7 @@ impl SandboxHarness {
         };
         let (request, shutdown) = Shutdown::pair();
         let task = tokio::spawn(run_on(cluster, clock, settings, shutdown));
-        Controller { task, request }
+        HarnessController { task, request }
     }
 
     /// Makes the server unavailable for controllers, but not for their election; `None` ends the outage.
@@ -344,12 +344,12 @@ impl SandboxHarness {
     }
 
     /// Every commit.
-    pub(crate) fn commits(&self) -> Vec<Commit> {
+    pub(crate) fn commits(&self) -> Vec<StoreCommit> {
         self.commits_of(|_| true)
     }
 
     /// Commits of one kind.
-    pub(crate) fn commits_of(&self, which: impl Fn(&Commit) -> bool) -> Vec<Commit> {
+    pub(crate) fn commits_of(&self, which: impl Fn(&StoreCommit) -> bool) -> Vec<StoreCommit> {
         self.log.lock().unwrap().iter().filter(|one| which(one)).cloned().collect()
     }
 }

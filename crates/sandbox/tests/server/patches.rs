@@ -2,7 +2,7 @@
 
 mod cases;
 
-use cases::{CASES, Case, OBJECTS, PatchKind};
+use cases::{CASES, OBJECTS, PatchCase, PatchKind};
 use fakekube::patch::{self, FieldWriter};
 use fakekube::schema::{Schema, TypeId};
 use serde_json::{Map, Value, json};
@@ -97,7 +97,7 @@ async fn next_second(object: &Value) {
 }
 
 /// Sends the case to both servers. Returns the differences.
-async fn run(api: &TestApi, case: &Case) -> Vec<String> {
+async fn run(api: &TestApi, case: &PatchCase) -> Vec<String> {
     let object = case.path.trim_end_matches("/status");
     let subresource = if object == case.path { "" } else { "status" };
     let before = api.find(object).await.unwrap();

@@ -3,22 +3,22 @@
 mod cases;
 mod real;
 
-use cases::{Case, Verdict};
+use cases::{ValidationCase, ValidationVerdict};
 use std::collections::BTreeMap;
 use taintward_envtest::{Cluster, ClusterConfig, binaries};
 
 const RESPONSES: &str = include_str!("validation/answers.txt");
 
 /// Answers by case, one line each: the case, a tab, the answer as JSON.
-fn recorded() -> BTreeMap<&'static str, Verdict> {
+fn recorded() -> BTreeMap<&'static str, ValidationVerdict> {
     RESPONSES
         .lines()
         .filter_map(|line| line.split_once('\t'))
-        .map(|(case, response)| (case, Verdict::read(response)))
+        .map(|(case, response)| (case, ValidationVerdict::read(response)))
         .collect()
 }
 
-fn assert_same(cases: &[Case], theirs: impl Fn(&Case) -> Verdict) {
+fn assert_same(cases: &[ValidationCase], theirs: impl Fn(&ValidationCase) -> ValidationVerdict) {
     let mut wrong = 0;
     for case in cases {
         let (ours, theirs) = (case.judge(), theirs(case));
@@ -43,7 +43,7 @@ fn the_sandbox_answers_as_the_real_server_did() {
 async fn the_sandbox_answers_as_the_real_server_does() {
     let Some(tools) = binaries::for_test("the_sandbox_answers_as_the_real_server_does") else { return };
     let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
-    let server = real::Server::of(&cluster).await;
+    let server = real::RealServer::of(&cluster).await;
     let cases = cases::all();
     let mut responses = BTreeMap::new();
     for (index, case) in cases.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Checks S1-S5, S9, S10 and L1 on the server's commit log, independently of the core.
 
-use super::log::{Commit, Kind};
+use super::log::{LogKind, LoggedCommit};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ const LATE_IN_PEACE: f64 = 1.0;
 
 /// A DELETE of a pod that arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Requested {
+pub(crate) struct RequestedDeletion {
     pub(crate) at: Timestamp,
     pub(crate) path: String,
     /// The UID that it demanded.
@@ -56,7 +56,7 @@ impl Instance {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Pod {
+struct CheckedPod {
     name: String,
     node: String,
     bound: Option<Timestamp>,
@@ -75,7 +75,7 @@ struct Pod {
 pub(crate) struct EvictionChecker {
     /// By the node's name; a recreated node has new taints.
     taints: BTreeMap<String, Vec<Instance>>,
-    pods: BTreeMap<String, Pod>,
+    pods: BTreeMap<String, CheckedPod>,
     /// Nothing fails in this world: due pods leave immediately.
     peaceful: bool,
     pub(crate) faults: Vec<String>,
@@ -95,15 +95,15 @@ impl EvictionChecker {
         Self { peaceful, ..Self::default() }
     }
 
-    pub(crate) fn receive(&mut self, commit: &Commit) {
+    pub(crate) fn receive(&mut self, commit: &LoggedCommit) {
         match commit.kind {
-            Kind::Node => self.observe_node(commit),
-            Kind::Pod => self.observe_pod(commit),
-            Kind::Lease | Kind::Other => {}
+            LogKind::Node => self.observe_node(commit),
+            LogKind::Pod => self.observe_pod(commit),
+            LogKind::Lease | LogKind::Other => {}
         }
     }
 
-    fn observe_node(&mut self, commit: &Commit) {
+    fn observe_node(&mut self, commit: &LoggedCommit) {
         let name = text(&commit.object["metadata"], "name").to_owned();
         let here: Vec<String> =
             self.pods.iter().filter(|(_, pod)| pod.node == name).map(|(uid, _)| uid.clone()).collect();
@@ -140,7 +140,7 @@ impl EvictionChecker {
         message.map_or(came, |message| (message + RESOLUTION).clamp(earliest, came))
     }
 
-    fn observe_pod(&mut self, commit: &Commit) {
+    fn observe_pod(&mut self, commit: &LoggedCommit) {
         let (metadata, spec) = (&commit.object["metadata"], &commit.object["spec"]);
         let uid = text(metadata, "uid").to_owned();
         self.note(&uid, commit.at);
@@ -211,10 +211,10 @@ impl EvictionChecker {
 
     /// S1, S5 and S10: each DELETE names the incarnation and comes from the holder of the lease, none has a grace
     /// period of zero, and there is only one.
-    pub(crate) fn judge_requests(&mut self, requested: &[Requested]) {
+    pub(crate) fn judge_requests(&mut self, requested: &[RequestedDeletion]) {
         let mut accepted: BTreeMap<&str, u64> = BTreeMap::new();
         for one in requested {
-            let Requested { at, path, .. } = one;
+            let RequestedDeletion { at, path, .. } = one;
             match &one.uid {
                 None => self.faults.push(format!("S1: DELETE {path} at {at:.3} demands no UID")),
                 Some(uid) if one.accepted => *accepted.entry(uid).or_default() += 1,

@@ -1,8 +1,8 @@
 //! Runs one simulated cluster: controllers, faults, a time of changes and a time of rest.
 
-use super::eviction_checker::{EvictionChecker, Requested};
-use super::log::Log;
-use super::mutation::Mutation;
+use super::eviction_checker::{EvictionChecker, RequestedDeletion};
+use super::log::SimulationLog;
+use super::mutation::ControllerMutation;
 use super::node_checker::NodeChecker;
 use super::request_audit::Between;
 use fakekube::fault::FaultInjector;
@@ -27,7 +27,7 @@ use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
 
 /// The result of a run.
-pub(crate) struct Outcome {
+pub(crate) struct SimulationOutcome {
     pub(crate) faults: Vec<String>,
     pub(crate) story: Vec<String>,
     /// A hash of all commits, of every resource, including times.
@@ -47,7 +47,7 @@ const BUSY: i64 = 600;
 const SKEW_MAX: u64 = 600;
 const CALM: u64 = 900;
 
-pub(crate) fn simulate(seed: u64, mutation: Mutation) -> Outcome {
+pub(crate) fn simulate(seed: u64, mutation: ControllerMutation) -> SimulationOutcome {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     // The world starts inside the runtime: outside, time is real.
     let outcome = runtime.block_on(async { SimulationHarness::new(seed, mutation).run().await });
@@ -56,14 +56,14 @@ pub(crate) fn simulate(seed: u64, mutation: Mutation) -> Outcome {
 }
 
 /// A running controller.
-struct Controller {
+struct SimulatedController {
     task: JoinHandle<Result<(), String>>,
     request: ShutdownRequest,
 }
 
 pub(crate) struct SimulationHarness {
     pub(crate) world: World,
-    pub(crate) mutation: Mutation,
+    pub(crate) mutation: ControllerMutation,
     /// Nothing fails, and no controller is killed or suspended; but the controllers' wall clocks are set.
     pub(crate) peaceful: bool,
     /// The largest error of a controller's wall clock at its start, in seconds, besides that.
@@ -72,8 +72,8 @@ pub(crate) struct SimulationHarness {
     steps: Arc<AtomicI64>,
     ids: IdGenerator,
     faults: FaultInjector,
-    log: Log,
-    requested: Arc<Mutex<Vec<Requested>>>,
+    log: SimulationLog,
+    requested: Arc<Mutex<Vec<RequestedDeletion>>>,
     /// Whether Taintward runs node lifecycle in this world, and the number of zones.
     pub(crate) health: bool,
     pub(crate) zones: usize,
@@ -84,7 +84,7 @@ pub(crate) struct SimulationHarness {
     story: Vec<String>,
     crashes: u64,
     slumbers: u64,
-    controllers: Vec<Option<Controller>>,
+    controllers: Vec<Option<SimulatedController>>,
     elected: bool,
     /// Violations found besides those in the log.
     wrong: Vec<String>,
@@ -103,7 +103,7 @@ pub(crate) fn leases() -> ResourceId {
 }
 
 impl SimulationHarness {
-    fn new(seed: u64, mutation: Mutation) -> Self {
+    fn new(seed: u64, mutation: ControllerMutation) -> Self {
         let ids = IdGenerator::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
         let by_chance = !ids.number().is_multiple_of(3);
         let health = mutation.manages_node_health().unwrap_or(by_chance);
@@ -125,7 +125,7 @@ impl SimulationHarness {
         let controllers = if elected && ids.number().is_multiple_of(2) { 2 } else { 1 };
         // Wall clocks may have any error, because starts are read with the server's clock (S3, S4).
         let skew = if one_in == 0 { 0 } else { [0, 0, SKEW_MAX][(ids.number() % 3) as usize] };
-        let log = Log::default();
+        let log = SimulationLog::default();
         log.follow(world.server());
         Self {
             world,
@@ -154,7 +154,7 @@ impl SimulationHarness {
         }
     }
 
-    async fn run(mut self) -> Outcome {
+    async fn run(mut self) -> SimulationOutcome {
         let life = tokio::spawn(self.world.life().run());
         self.start_all().await;
         let end = self.now() + SignedDuration::from_secs(BUSY);
@@ -176,7 +176,7 @@ impl SimulationHarness {
         self.judged()
     }
 
-    fn judged(mut self) -> Outcome {
+    fn judged(mut self) -> SimulationOutcome {
         let strict = self.peaceful && self.mutation.hears_all();
         let mut eviction_checker = EvictionChecker::new(strict);
         let mut node_checker = NodeChecker::new(
@@ -204,7 +204,7 @@ impl SimulationHarness {
             node_checker.judge_end(self.now());
             faults.append(&mut node_checker.faults);
         }
-        Outcome {
+        SimulationOutcome {
             faults,
             story: self.story,
             log: self.log.hash(),
@@ -247,17 +247,17 @@ impl SimulationHarness {
 
     async fn start(&mut self, which: usize) {
         let runs = self.controllers[which].as_ref().is_some_and(|running| !running.task.is_finished());
-        if self.mutation == Mutation::NoEvictions || runs {
+        if self.mutation == ControllerMutation::NoEvictions || runs {
             return;
         }
         self.kill(which).await;
         let mut settings = settings(self.elected, self.ids.number(), self.node_health());
         let identity =
             settings.election.as_ref().map(|_| format!("seed_{:016x}", settings.seed.unwrap_or(0)));
-        if self.mutation == Mutation::NoLease && which == 1 {
+        if self.mutation == ControllerMutation::NoLease && which == 1 {
             settings.election = None;
         }
-        if self.mutation == Mutation::LostForGood {
+        if self.mutation == ControllerMutation::LostForGood {
             settings.cluster.relist_every = None;
         }
         let client = || {
@@ -289,7 +289,7 @@ impl SimulationHarness {
         let task = tokio::spawn(async move {
             run_on(cluster, clock, settings, shutdown).await.map_err(|error| error.to_string())
         });
-        self.controllers[which] = Some(Controller { task, request });
+        self.controllers[which] = Some(SimulatedController { task, request });
         self.begun.push((which, self.now()));
         self.send(format!("controller {which} starts"));
     }
@@ -297,11 +297,11 @@ impl SimulationHarness {
     /// The settings of node lifecycle, if it runs.
     fn node_health(&self) -> Option<NodeLifecycleConfig> {
         let flags = match self.mutation {
-            Mutation::NoNodeHealth => return None,
-            Mutation::ShortGrace => {
+            ControllerMutation::NoNodeHealth => return None,
+            ControllerMutation::ShortGrace => {
                 NodeLifecycleFlags { monitor_grace_micros: 20_000_000, ..NodeLifecycleFlags::default() }
             }
-            Mutation::FullBuckets => {
+            ControllerMutation::FullBuckets => {
                 NodeLifecycleFlags { eviction_rate: 1_000.0, ..NodeLifecycleFlags::default() }
             }
             _ => NodeLifecycleFlags::default(),
@@ -357,7 +357,7 @@ impl SimulationHarness {
     }
 
     async fn kill(&mut self, which: usize) {
-        let Some(Controller { task, request }) = self.controllers[which].take() else { return };
+        let Some(SimulatedController { task, request }) = self.controllers[which].take() else { return };
         task.abort();
         match task.await {
             Ok(Err(why)) => self.wrong.push(format!("controller {which} gave up: {why}")),

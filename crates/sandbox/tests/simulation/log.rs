@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 /// What a commit is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum LogKind {
     Node,
     Pod,
     /// The lease of a node.
@@ -23,9 +23,9 @@ pub(crate) enum Kind {
 
 /// One commit.
 #[derive(Clone, Debug)]
-pub(crate) struct Commit {
+pub(crate) struct LoggedCommit {
     pub(crate) at: Timestamp,
-    pub(crate) kind: Kind,
+    pub(crate) kind: LogKind,
     pub(crate) gone: bool,
     pub(crate) object: Value,
     /// Whether the script wrote it, not a controller.
@@ -36,8 +36,8 @@ pub(crate) struct Commit {
 
 /// All commits.
 #[derive(Default)]
-pub(crate) struct Log {
-    pub(crate) commits: Arc<Mutex<Vec<Commit>>>,
+pub(crate) struct SimulationLog {
+    pub(crate) commits: Arc<Mutex<Vec<LoggedCommit>>>,
     hash: Arc<Mutex<DefaultHasher>>,
     /// Whether the script is writing.
     pub(crate) by_hand: Arc<AtomicBool>,
@@ -45,7 +45,7 @@ pub(crate) struct Log {
     pub(crate) writer: Arc<AtomicUsize>,
 }
 
-impl Log {
+impl SimulationLog {
     pub(crate) fn hash(&self) -> u64 {
         self.hash.lock().unwrap().finish()
     }
@@ -58,7 +58,14 @@ impl Log {
         let first = server.store().list(nodes(), everything, None);
         let at = clock.now();
         log.lock().unwrap().extend(first.into_iter().flat_map(|listed| listed.objects).map(|(_, object)| {
-            Commit { at, kind: Kind::Node, gone: false, object: object.value(), ours: true, by: None }
+            LoggedCommit {
+                at,
+                kind: LogKind::Node,
+                gone: false,
+                object: object.value(),
+                ours: true,
+                by: None,
+            }
         }));
         server.store().follow(Box::new(move |number, event| {
             let (at, gone) = (clock.now(), event.change == ChangeKind::Deleted);
@@ -66,23 +73,23 @@ impl Log {
             let ours = by_hand.load(Ordering::Relaxed);
             let by = writer.load(Ordering::Relaxed).checked_sub(1).filter(|_| !ours);
             let Some((kind, object)) = of_interest(number, &event.object, by) else { return };
-            log.lock().unwrap().push(Commit { at, kind, gone, object, ours, by });
+            log.lock().unwrap().push(LoggedCommit { at, kind, gone, object, ours, by });
         }));
     }
 }
 
 /// The kind of a commit, if it matters to the checks.
-fn of_interest(number: ResourceId, object: &StoredObject, by: Option<usize>) -> Option<(Kind, Value)> {
+fn of_interest(number: ResourceId, object: &StoredObject, by: Option<usize>) -> Option<(LogKind, Value)> {
     if number == nodes() {
-        return Some((Kind::Node, object.value()));
+        return Some((LogKind::Node, object.value()));
     }
     if number == pods() {
-        return Some((Kind::Pod, object.value()));
+        return Some((LogKind::Pod, object.value()));
     }
     if number == leases() {
         let lease = object.value();
         // The other leases are those of the election.
-        return (lease["metadata"]["namespace"] == "kube-node-lease").then_some((Kind::Lease, lease));
+        return (lease["metadata"]["namespace"] == "kube-node-lease").then_some((LogKind::Lease, lease));
     }
-    by.map(|_| (Kind::Other, Value::Null))
+    by.map(|_| (LogKind::Other, Value::Null))
 }

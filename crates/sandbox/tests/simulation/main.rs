@@ -17,8 +17,8 @@ mod request_audit;
 mod script;
 mod watch_faults;
 
-use harness::{Outcome, simulate};
-use mutation::Mutation;
+use harness::{SimulationOutcome, simulate};
+use mutation::ControllerMutation;
 use std::env;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,7 +32,12 @@ fn number(name: &str) -> Option<u64> {
 }
 
 /// Runs seeds from `first` on, on all cores, until one returns `true` or all have run.
-fn seeds(first: u64, most: u64, mutation: Mutation, each: impl Fn(u64, Outcome) -> bool + Sync) {
+fn seeds(
+    first: u64,
+    most: u64,
+    mutation: ControllerMutation,
+    each: impl Fn(u64, SimulationOutcome) -> bool + Sync,
+) {
     let (next, over) = (AtomicU64::new(first), AtomicBool::new(false));
     let cores = thread::available_parallelism().map_or(1, Into::into);
     thread::scope(|scope| {
@@ -52,7 +57,7 @@ fn seeds(first: u64, most: u64, mutation: Mutation, each: impl Fn(u64, Outcome) 
     });
 }
 
-fn reported(seed: u64, outcome: &Outcome, with_story: bool) -> String {
+fn reported(seed: u64, outcome: &SimulationOutcome, with_story: bool) -> String {
     format!(
         "seed {seed}: {}\nreplay it: TAINTWARD_SEED={seed} cargo test -p taintward-sandbox --test simulation every_seed -- --nocapture\n{}",
         outcome.faults.join("\n  "),
@@ -69,7 +74,7 @@ fn every_seed_keeps_the_promise() {
         None => (number("TAINTWARD_FIRST").unwrap_or(0), number("TAINTWARD_SEEDS").unwrap_or(most)),
     };
     let (found, counts) = (Mutex::new(Vec::new()), Mutex::new([0; 6]));
-    seeds(first, most, Mutation::None, |seed, outcome| {
+    seeds(first, most, ControllerMutation::None, |seed, outcome| {
         let seen = [1, outcome.deletions, outcome.crashes, outcome.slumbers, outcome.broken, outcome.tainted];
         counts.lock().unwrap().iter_mut().zip(seen).for_each(|(count, seen)| *count += seen);
         if alone.is_some() {
@@ -96,8 +101,8 @@ fn every_seed_keeps_the_promise() {
 
 #[test]
 fn the_same_seed_is_the_same_story_and_the_same_log() {
-    seeds(0, 12, Mutation::None, |seed, one| {
-        let other = simulate(seed, Mutation::None);
+    seeds(0, 12, ControllerMutation::None, |seed, one| {
+        let other = simulate(seed, ControllerMutation::None);
         assert_eq!(one.story, other.story, "seed {seed}");
         assert_eq!(one.log, other.log, "seed {seed}: the commit log differs");
         assert!(!one.story.is_empty());
@@ -109,7 +114,7 @@ fn the_same_seed_is_the_same_story_and_the_same_log() {
 /// watch is.
 #[test]
 fn a_late_watch_evicts_no_pod_wrongly() {
-    seeds(0, 30, Mutation::LateNodes, |seed, outcome| {
+    seeds(0, 30, ControllerMutation::LateNodes, |seed, outcome| {
         let wrong: Vec<_> = outcome.faults.iter().filter(|fault| fault.starts_with('S')).collect();
         assert!(wrong.is_empty(), "seed {seed}: {wrong:?}");
         false
@@ -117,7 +122,7 @@ fn a_late_watch_evicts_no_pod_wrongly() {
 }
 
 /// Asserts that in a world which is worse than others, but with all safeguards, nothing goes wrong.
-fn all_is_well(mutation: Mutation) {
+fn all_is_well(mutation: ControllerMutation) {
     seeds(0, 20, mutation, |seed, outcome| {
         assert!(outcome.faults.is_empty(), "{mutation:?}, {}", reported(seed, &outcome, true));
         false
@@ -127,46 +132,46 @@ fn all_is_well(mutation: Mutation) {
 /// The preconditions compensate for names that are reused while a DELETE is in flight (D4, S1).
 #[test]
 fn a_successor_is_never_taken_for_its_predecessor() {
-    all_is_well(Mutation::Successors);
+    all_is_well(ControllerMutation::Successors);
 }
 
 /// Relists compensate for lost events (L4).
 #[test]
 fn a_lost_event_is_found() {
-    all_is_well(Mutation::LostEvents);
+    all_is_well(ControllerMutation::LostEvents);
 }
 
 /// The `test` operations in its patches compensate for edits between a read and a write of a node (S8).
 #[test]
 fn no_edit_of_a_node_is_lost() {
-    all_is_well(Mutation::Edits);
+    all_is_well(ControllerMutation::Edits);
 }
 
 /// The live read compensates for a watch of leases that loses events (S7).
 #[test]
 fn a_lost_renewal_makes_no_node_dead() {
-    all_is_well(Mutation::LostLeases);
+    all_is_well(ControllerMutation::LostLeases);
 }
 
 /// The checks must report a violation when a safeguard of the controller is disabled.
 #[test]
 fn the_judges_find_what_is_wrong() {
     for (mutation, property, most) in [
-        (Mutation::EarlyEvictions, "S2/S3", 20),
-        (Mutation::NoEvictions, "L1", 20),
+        (ControllerMutation::EarlyEvictions, "S2/S3", 20),
+        (ControllerMutation::NoEvictions, "L1", 20),
         // Detected by its effect: a pod is deleted in place of another.
-        (Mutation::NoPreconditions, "S2/S3", 20),
-        (Mutation::LateDeletions, "S2/S3", 100),
-        (Mutation::OldNodes, "S2/S3", 50),
+        (ControllerMutation::NoPreconditions, "S2/S3", 20),
+        (ControllerMutation::LateDeletions, "S2/S3", 100),
+        (ControllerMutation::OldNodes, "S2/S3", 50),
         // Live reads find most of the lost events.
-        (Mutation::LostForGood, "L1", 400),
-        (Mutation::NoLease, "S5", 50),
-        (Mutation::NoLease, "S6", 50),
-        (Mutation::NoTests, "S8", 20),
-        (Mutation::OldLeases, "S7", 20),
-        (Mutation::ShortGrace, "S7", 20),
-        (Mutation::FullBuckets, "S6", 20),
-        (Mutation::NoNodeHealth, "L7", 20),
+        (ControllerMutation::LostForGood, "L1", 400),
+        (ControllerMutation::NoLease, "S5", 50),
+        (ControllerMutation::NoLease, "S6", 50),
+        (ControllerMutation::NoTests, "S8", 20),
+        (ControllerMutation::OldLeases, "S7", 20),
+        (ControllerMutation::ShortGrace, "S7", 20),
+        (ControllerMutation::FullBuckets, "S6", 20),
+        (ControllerMutation::NoNodeHealth, "L7", 20),
     ] {
         let found = AtomicBool::new(false);
         seeds(0, most, mutation, |_, outcome| {

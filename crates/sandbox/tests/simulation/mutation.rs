@@ -2,7 +2,7 @@
 
 /// A world with a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mutation {
+pub(crate) enum ControllerMutation {
     None,
     /// Occasionally a pod is evicted without reason.
     EarlyEvictions,
@@ -40,7 +40,7 @@ pub(crate) enum Mutation {
     NoNodeHealth,
 }
 
-impl Mutation {
+impl ControllerMutation {
     /// Whether node lifecycle runs in such a world: always, never, or (`None`) randomly.
     pub(crate) const fn manages_node_health(self) -> Option<bool> {
         match self {

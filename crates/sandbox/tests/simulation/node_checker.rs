@@ -3,7 +3,7 @@
 
 mod checked_node;
 
-use super::log::{Commit, Kind};
+use super::log::{LogKind, LoggedCommit};
 use checked_node::{CheckedNode, Sign};
 use jiff::{SignedDuration, Timestamp};
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ impl NodeChecker {
         }
     }
 
-    pub(crate) fn receive(&mut self, commit: &Commit) {
+    pub(crate) fn receive(&mut self, commit: &LoggedCommit) {
         if commit.by.is_some() && self.hears_all && seconds(self.calm_at, commit.at) > SETTLED {
             let what = format!(
                 "REST: {:?} {} written at {:.3}",
@@ -97,14 +97,14 @@ impl NodeChecker {
             self.faults.push(what);
         }
         match commit.kind {
-            Kind::Lease => self.lease(commit),
-            Kind::Node => self.observe_node(commit),
-            Kind::Pod | Kind::Other => {}
+            LogKind::Lease => self.lease(commit),
+            LogKind::Node => self.observe_node(commit),
+            LogKind::Pod | LogKind::Other => {}
         }
     }
 
     /// A renewal that differs from the previous one is a heartbeat (NL-10).
-    fn lease(&mut self, commit: &Commit) {
+    fn lease(&mut self, commit: &LoggedCommit) {
         let name = commit.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let Some(renewed) = commit.object["spec"]["renewTime"].as_str().filter(|_| !commit.gone) else {
             return;
@@ -114,7 +114,7 @@ impl NodeChecker {
         }
     }
 
-    fn observe_node(&mut self, commit: &Commit) {
+    fn observe_node(&mut self, commit: &LoggedCommit) {
         let name = commit.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let before = self.nodes.get(&name).cloned().filter(|before| before.is_same(&commit.object));
         if commit.gone {

@@ -1,9 +1,9 @@
 //! Audits deletions between controller and server, and disables safeguards of the controller on purpose.
 
-use super::eviction_checker::Requested;
+use super::eviction_checker::RequestedDeletion;
 use super::harness::pods;
-use super::log::{Commit, Kind};
-use super::mutation::Mutation;
+use super::log::{LogKind, LoggedCommit};
+use super::mutation::ControllerMutation;
 use super::watch_faults;
 use bytes::Bytes;
 use fakekube::api::{ApiServer, DeleteOptions, ResourcePath, WriteOptions};
@@ -33,13 +33,13 @@ const LOST_ONE_IN: usize = 3;
 #[derive(Clone)]
 pub(crate) struct Between {
     pub(crate) server: ApiServer,
-    pub(crate) mutation: Mutation,
+    pub(crate) mutation: ControllerMutation,
     /// The requester's identity in the lease; `None` if there is no election.
     pub(crate) identity: Option<String>,
     /// Whether the script is writing.
     pub(crate) by_hand: Arc<AtomicBool>,
-    pub(crate) log: Arc<Mutex<Vec<Commit>>>,
-    pub(crate) requested: Arc<Mutex<Vec<Requested>>>,
+    pub(crate) log: Arc<Mutex<Vec<LoggedCommit>>>,
+    pub(crate) requested: Arc<Mutex<Vec<RequestedDeletion>>>,
     /// The number of the requesting controller, and where it is noted while its request is carried out.
     pub(crate) which: usize,
     pub(crate) writer: Arc<AtomicUsize>,
@@ -95,11 +95,13 @@ impl Between {
         let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
         let is_watch = query.contains("watch=");
         let of_nodes = is_watch && path == "/api/v1/nodes";
-        let loses = is_watch && matches!(self.mutation, Mutation::LostEvents | Mutation::LostForGood);
-        let lags = of_nodes && matches!(self.mutation, Mutation::OldNodes | Mutation::LateNodes);
+        let loses = is_watch
+            && matches!(self.mutation, ControllerMutation::LostEvents | ControllerMutation::LostForGood);
+        let lags =
+            of_nodes && matches!(self.mutation, ControllerMutation::OldNodes | ControllerMutation::LateNodes);
         let deaf = is_watch
             && path.contains("/kube-node-lease/")
-            && matches!(self.mutation, Mutation::LostLeases | Mutation::OldLeases);
+            && matches!(self.mutation, ControllerMutation::LostLeases | ControllerMutation::OldLeases);
         let is_pod = path.contains("/pods/");
         let mut server = self.server.clone();
         match *request.method() {
@@ -118,7 +120,7 @@ impl Between {
                     response
                 }
             },
-            Method::DELETE if is_pod && self.mutation == Mutation::LateDeletions => {
+            Method::DELETE if is_pod && self.mutation == ControllerMutation::LateDeletions => {
                 // It continues even if the client gives up.
                 let late = tokio::spawn(async move {
                     tokio::time::sleep(HELD).await;
@@ -127,7 +129,7 @@ impl Between {
                 Ok(late.await.expect("it neither panics nor is aborted"))
             }
             Method::DELETE if is_pod => Ok(self.delete(request).await),
-            Method::PATCH if self.mutation == Mutation::NoTests => {
+            Method::PATCH if self.mutation == ControllerMutation::NoTests => {
                 server.call(watch_faults::without_tests(request).await).await
             }
             _ => server.call(request).await,
@@ -168,11 +170,13 @@ impl Between {
         let (head, body) = request.into_parts();
         let mut body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
         let taken = self.requested.lock().unwrap().len().is_multiple_of(2);
-        if taken && matches!(self.mutation, Mutation::Successors | Mutation::NoPreconditions) {
+        if taken
+            && matches!(self.mutation, ControllerMutation::Successors | ControllerMutation::NoPreconditions)
+        {
             self.succeed(head.uri.path());
         }
         let led = self.leads();
-        if self.mutation == Mutation::NoPreconditions {
+        if self.mutation == ControllerMutation::NoPreconditions {
             body = Bytes::from_static(br#"{"apiVersion":"v1","kind":"DeleteOptions"}"#);
         }
         let options: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -181,7 +185,7 @@ impl Between {
         let uid = options["preconditions"]["uid"].as_str().map(str::to_owned);
         let accepted = response.status().is_success();
         let graceless = options["gracePeriodSeconds"] == 0;
-        self.requested.lock().unwrap().push(Requested { at, path, uid, accepted, graceless, led });
+        self.requested.lock().unwrap().push(RequestedDeletion { at, path, uid, accepted, graceless, led });
         response
     }
 
@@ -189,8 +193,10 @@ impl Between {
     fn old(&self, request: &Request<kube::client::Body>) -> Option<Response<ResponseBody>> {
         let path = request.uri().path();
         let (kind, name) = match self.mutation {
-            Mutation::OldNodes => (Kind::Node, path.strip_prefix("/api/v1/nodes/")?),
-            Mutation::OldLeases => (Kind::Lease, path.rsplit_once("/kube-node-lease/leases/")?.1),
+            ControllerMutation::OldNodes => (LogKind::Node, path.strip_prefix("/api/v1/nodes/")?),
+            ControllerMutation::OldLeases => {
+                (LogKind::Lease, path.rsplit_once("/kube-node-lease/leases/")?.1)
+            }
             _ => return None,
         };
         let then = self.server.clock().now() - jiff::SignedDuration::from_secs(OLD);

@@ -1,7 +1,7 @@
 //! Makes random things happen in a cluster: pods, taints, tolerations, nodes, crashes.
 
 use super::harness::{SimulationHarness, nodes, pods};
-use super::mutation::Mutation;
+use super::mutation::ControllerMutation;
 use fakekube::api::{DeleteOptions, ResourcePath, WriteOptions};
 use serde_json::{Value, json};
 use taintward_sandbox::world;
@@ -37,7 +37,7 @@ impl SimulationHarness {
             13 => self.tolerate(),
             14 => self.recreate(),
             15 => self.replace_node(),
-            16 if self.mutation == Mutation::EarlyEvictions => self.wrong_eviction(),
+            16 if self.mutation == ControllerMutation::EarlyEvictions => self.wrong_eviction(),
             _ => {}
         }
     }

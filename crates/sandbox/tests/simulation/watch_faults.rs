@@ -1,7 +1,7 @@
 //! Injects lost watch events and concurrent edits for node lifecycle.
 
 use super::harness::nodes;
-use super::mutation::Mutation;
+use super::mutation::ControllerMutation;
 use super::request_audit::Between;
 use bytes::Bytes;
 use fakekube::api::ResourcePath;
@@ -50,7 +50,7 @@ pub(crate) async fn without_tests(request: Request<kube::client::Body>) -> Reque
 impl Between {
     /// Occasionally adds a taint in front of all others, or removes it.
     pub(crate) fn meddle(&self, node: &str) {
-        if !matches!(self.mutation, Mutation::Edits | Mutation::NoTests)
+        if !matches!(self.mutation, ControllerMutation::Edits | ControllerMutation::NoTests)
             || !self.server.ids().number().is_multiple_of(3)
         {
             return;

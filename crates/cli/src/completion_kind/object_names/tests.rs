@@ -6,12 +6,12 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 /// An API server with a few objects; it ends with the test.
-struct Stage {
+struct ApiServerStub {
     line: TypedLine,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
-impl Stage {
+impl ApiServerStub {
     fn set(test: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = format!("http://{}", listener.local_addr().unwrap());
@@ -60,7 +60,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for ApiServerStub {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(self.line.kubeconfig.as_ref().unwrap());
     }
@@ -68,7 +68,7 @@ impl Drop for Stage {
 
 #[test]
 fn each_kind_has_its_names() {
-    let mut stage = Stage::set("kinds");
+    let mut stage = ApiServerStub::set("kinds");
     assert_eq!(stage.of(CompletionKind::NodeName, ""), ["m1", "n1", "n2"]);
     assert_eq!(stage.of(CompletionKind::NodeName, "n"), ["n1", "n2"]);
     assert_eq!(stage.of(CompletionKind::Namespace, "sh"), ["shop"]);
@@ -85,7 +85,7 @@ fn each_kind_has_its_names() {
 
 #[test]
 fn an_incomplete_type_sends_no_request() {
-    let stage = Stage::set("either");
+    let stage = ApiServerStub::set("either");
     assert_eq!(stage.of(CompletionKind::Explained, ""), TYPES.map(|(prefix, _)| prefix));
     assert_eq!(stage.of(CompletionKind::Explained, "n"), ["node/"]);
     assert_eq!(stage.of(CompletionKind::Context, "o"), ["other"]);

@@ -124,14 +124,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct GuardCommandLine {
         #[command(flatten)]
         args: GuardCommandArgs,
     }
 
     fn options(words: &str) -> GuardCommandArgs {
         let words = std::iter::once("guard").chain(words.split_whitespace());
-        Line::try_parse_from(words).unwrap().args
+        GuardCommandLine::try_parse_from(words).unwrap().args
     }
 
     #[test]
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(options("on shop --ceiling 168h").ceiling, 604_800);
         for odd in ["9s", "169h", "0s", "90.5s", "x", "-1h"] {
             let words = ["guard", "on", "shop", "--ceiling", odd];
-            assert!(Line::try_parse_from(words).is_err(), "{odd}");
+            assert!(GuardCommandLine::try_parse_from(words).is_err(), "{odd}");
         }
     }
 }

@@ -178,14 +178,14 @@ mod tests {
     use clap::Parser;
 
     #[derive(Debug, Parser)]
-    struct Line {
+    struct HoldCommandLine {
         #[command(flatten)]
         args: HoldCommandArgs,
     }
 
     fn targets(words: &str) -> Result<HoldTargets, InvalidTargets> {
         let words = std::iter::once("hold").chain(words.split_whitespace());
-        let args = Line::try_parse_from(words).unwrap().args;
+        let args = HoldCommandLine::try_parse_from(words).unwrap().args;
         args.targets.targets(args.action().as_ref())
     }
 
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(targets("a -l a=b"), Err(InvalidTargets::NamesAndSelector));
         for words in ["a --all", "a --zone z", "--all --zone z", "a --for 25h", "a --for 0s"] {
             let words = std::iter::once("hold").chain(words.split_whitespace());
-            assert!(Line::try_parse_from(words.clone()).is_err(), "{words:?}");
+            assert!(HoldCommandLine::try_parse_from(words.clone()).is_err(), "{words:?}");
         }
     }
 }

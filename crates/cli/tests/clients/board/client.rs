@@ -1,6 +1,6 @@
 //! Sends requests to a board, and reads its stream of events.
 
-use crate::cli::running::Running;
+use crate::cli::running::RunningSandbox;
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -24,14 +24,14 @@ pub(crate) struct BoardAddress {
 }
 
 /// An answer: status, head and body.
-pub(crate) struct HttpResponse {
+pub(crate) struct EventStreamResponse {
     pub(crate) status: u16,
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
 /// A stream of events.
-pub(crate) struct Events(BufReader<TcpStream>);
+pub(crate) struct EventStreamClient(BufReader<TcpStream>);
 
 impl BoardAddress {
     /// From a line with `http://ADDRESS/?token=TOKEN`.
@@ -79,17 +79,17 @@ impl BoardAddress {
         path: &str,
         headers: &[(&str, &str)],
         body: &str,
-    ) -> HttpResponse {
+    ) -> EventStreamResponse {
         let headers: Vec<(&str, &str)> = headers.iter().copied().chain([("connection", "close")]).collect();
         let mut response = String::new();
         self.send(method, path, &headers, body).read_to_string(&mut response).unwrap();
         let (head, body) = response.split_once("\r\n\r\n").unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        HttpResponse { status, head: head.to_owned(), body: body.to_owned() }
+        EventStreamResponse { status, head: head.to_owned(), body: body.to_owned() }
     }
 
     /// A page below the folder: `/`, `/events`.
-    pub(crate) fn get(&self, page: &str) -> HttpResponse {
+    pub(crate) fn get(&self, page: &str) -> EventStreamResponse {
         self.request("GET", &format!("{}{page}", self.folder), &[("cookie", &self.cookie)], "")
     }
 
@@ -99,26 +99,26 @@ impl BoardAddress {
         format!("Bearer {}", self.buttons.get_or_init(reported).as_deref().unwrap_or_default())
     }
 
-    pub(crate) fn act(&self, action: &Value) -> HttpResponse {
+    pub(crate) fn act(&self, action: &Value) -> EventStreamResponse {
         let (bearer, kind) = (self.bearer(), "application/json");
         let headers =
             [("cookie", self.cookie.as_str()), ("authorization", bearer.as_str()), ("content-type", kind)];
         self.request("POST", &format!("{}/action", self.folder), &headers, &action.to_string())
     }
 
-    pub(crate) fn events(&self, last: &str) -> Events {
+    pub(crate) fn events(&self, last: &str) -> EventStreamClient {
         self.events_through(TcpStream::connect(self.address).unwrap(), last)
     }
 
     /// The stream of events over this connection.
-    pub(crate) fn events_through(&self, stream: TcpStream, last: &str) -> Events {
+    pub(crate) fn events_through(&self, stream: TcpStream, last: &str) -> EventStreamClient {
         let headers = [("cookie", self.cookie.as_str()), ("last-event-id", last)];
         let path = format!("{}/events", self.folder);
-        Events(BufReader::new(self.send_through(stream, "GET", &path, &headers, "")))
+        EventStreamClient(BufReader::new(self.send_through(stream, "GET", &path, &headers, "")))
     }
 }
 
-impl HttpResponse {
+impl EventStreamResponse {
     /// The value of a header, or nothing.
     pub(crate) fn header(&self, name: &str) -> &str {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
@@ -126,7 +126,7 @@ impl HttpResponse {
     }
 }
 
-impl Events {
+impl EventStreamClient {
     /// The id, kind and data of the next message.
     pub(crate) fn next(&mut self) -> (String, String, Value) {
         let (mut id, mut kind) = (String::new(), String::new());
@@ -175,8 +175,8 @@ impl Events {
 }
 
 /// A sandbox, and the address of its board.
-pub(crate) fn sandbox() -> (Running, BoardAddress) {
-    let mut running = Running::start(&["--plain"]);
+pub(crate) fn sandbox() -> (RunningSandbox, BoardAddress) {
+    let mut running = RunningSandbox::start(&["--plain"]);
     let board = BoardAddress::of(&running.until("/?token="));
     (running, board)
 }
@@ -186,10 +186,10 @@ pub(crate) fn has_counting(message: &Value) -> bool {
 }
 
 /// `taintward board` with a kubeconfig.
-pub(crate) fn board_with(kubeconfig: &str) -> (Running, BoardAddress) {
+pub(crate) fn board_with(kubeconfig: &str) -> (RunningSandbox, BoardAddress) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
     command.args(["board", "--kubeconfig", kubeconfig]).stderr(Stdio::inherit());
-    let mut process = Running::of(command);
+    let mut process = RunningSandbox::of(command);
     let board = BoardAddress::of(&process.until("The board of "));
     (process, board)
 }

@@ -26,7 +26,7 @@ pub(crate) fn page_length() -> usize {
 }
 
 #[derive(Default)]
-struct Script {
+struct PageScript {
     /// The events of the whole state.
     snapshot: String,
     viewers: Vec<TcpStream>,
@@ -38,7 +38,7 @@ struct Script {
 
 pub(crate) struct PageServer {
     port: u16,
-    script: Arc<Mutex<Script>>,
+    script: Arc<Mutex<PageScript>>,
     /// Holds the port.
     listening: Option<JoinHandle<()>>,
 }
@@ -52,7 +52,7 @@ impl PageServer {
     pub(crate) fn at(port: u16, snapshot: &Value) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let script = Arc::new(Mutex::new(Script { snapshot: events(snapshot), ..Script::default() }));
+        let script = Arc::new(Mutex::new(PageScript { snapshot: events(snapshot), ..PageScript::default() }));
         let shared = Arc::clone(&script);
         let listening = std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -133,7 +133,7 @@ fn events(snapshot: &Value) -> String {
     format!("{before}id: 1-0\nevent: snapshot\ndata: {last}\n\n")
 }
 
-fn serve(mut stream: TcpStream, script: &Mutex<Script>) -> std::io::Result<()> {
+fn serve(mut stream: TcpStream, script: &Mutex<PageScript>) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut head = String::new();
     while reader.read_line(&mut head)? > 2 {}

@@ -1,7 +1,7 @@
 //! Tests many viewers of a board, those that read nothing, and how often the board sends.
 
-use super::client::{BoardAddress, Events, STARTUP_TIMEOUT, board_with, has_counting, sandbox};
-use crate::cli::running::{Running, request};
+use super::client::{BoardAddress, EventStreamClient, STARTUP_TIMEOUT, board_with, has_counting, sandbox};
+use crate::cli::running::{RunningSandbox, request};
 use crate::cli::timeout::eventually;
 use serde_json::{Value, json};
 use std::net::TcpStream;
@@ -26,7 +26,7 @@ fn every_viewer_receives_the_same_alongside_one_that_reads_nothing() {
     let (_running, board) = sandbox();
     board.events("").until_pods(18);
     let stopped = board.events("");
-    let mut viewers: Vec<Events> = (0..100).map(|_| board.events("")).collect();
+    let mut viewers: Vec<EventStreamClient> = (0..100).map(|_| board.events("")).collect();
     for viewer in &mut viewers {
         let (_, kind, snapshot) = viewer.next();
         assert_eq!((kind.as_str(), &snapshot["sandbox"]), ("snapshot", &json!(true)));
@@ -83,7 +83,7 @@ fn a_viewer_gets_at_most_four_messages_a_second() {
 }
 
 /// A viewer whose socket takes a few kilobytes.
-fn viewer_with_small_buffer(board: &BoardAddress) -> Events {
+fn viewer_with_small_buffer(board: &BoardAddress) -> EventStreamClient {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
     let stream: TcpStream = runtime.block_on(async {
         let socket = TcpSocket::new_v4().unwrap();
@@ -108,7 +108,7 @@ fn viewers_that_read_nothing_take_little_memory_and_are_disconnected() {
     /// The stored messages, and for each viewer one copy of the whole state.
     const MEMORY_MAX: usize = 32 << 20;
     let without = "taintward,nodes,kubelets,scheduler";
-    let mut running = Running::start(&["--plain", "--empty", "--nodes", "1", "--without", without]);
+    let mut running = RunningSandbox::start(&["--plain", "--empty", "--nodes", "1", "--without", without]);
     let buttons = BoardAddress::of(&running.until("/?token="));
     let kubeconfig = running.kubeconfig();
     let spec = json!({"nodeName": "n1", "containers": [{"name": "main", "image": "registry.example/x:1"}],
@@ -127,7 +127,7 @@ fn viewers_that_read_nothing_take_little_memory_and_are_disconnected() {
     let mut reader = board.events("");
     reader.until_pods(PODS);
     let (idle, memory) = (sockets(pid), usage::of(pid).unwrap().resident);
-    let stalled: Vec<Events> = (0..STALLED).map(|_| viewer_with_small_buffer(&board)).collect();
+    let stalled: Vec<EventStreamClient> = (0..STALLED).map(|_| viewer_with_small_buffer(&board)).collect();
     let began = Instant::now();
     eventually("all are connected", || (sockets(pid) == idle + STALLED).then_some(()));
 

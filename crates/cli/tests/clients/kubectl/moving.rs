@@ -136,7 +136,7 @@ fn pods_are_spread_as_kube_scheduler_spreads_them() {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let _running = Ended(scheduler.spawn().unwrap());
+    let _running = EndedPod(scheduler.spawn().unwrap());
     let container = |cpu: &str| {
         format!("containers: [{{name: c, image: i, resources: {{requests: {{cpu: {cpu}, memory: 200Mi}}}}}}]")
     };
@@ -180,9 +180,9 @@ fn pods_are_spread_as_kube_scheduler_spreads_them() {
 }
 
 /// A process that ends with the test.
-struct Ended(Child);
+struct EndedPod(Child);
 
-impl Drop for Ended {
+impl Drop for EndedPod {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -9,7 +9,7 @@ use testkit::{ObjectExt as _, pod};
 const POOL: &str = "taintward-dedicated-pools";
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Requester {
+pub(crate) enum Attacker {
     Admin,
     Bob,
     Ann,
@@ -17,16 +17,16 @@ pub(crate) enum Requester {
     Replicas,
 }
 
-pub(crate) enum Request {
+pub(crate) enum AttackRequest {
     Create(Value),
     Change(PatchType, Value),
 }
 
-pub(crate) struct Attempt {
+pub(crate) struct AttackAttempt {
     pub(crate) what: &'static str,
-    pub(crate) by: Requester,
+    pub(crate) by: Attacker,
     pub(crate) path: String,
-    pub(crate) request: Request,
+    pub(crate) request: AttackRequest,
     /// The policy that must stop it; empty if it is legitimate.
     pub(crate) stopped_by: &'static str,
 }
@@ -62,20 +62,20 @@ pub(crate) fn daemon(name: &str, mode: &str, node: &str) -> Value {
 }
 
 /// Requests that no user may make.
-pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
-    let by = |by, what, stopped_by, pod| Attempt {
+pub(crate) fn attacks(mode: &str) -> Vec<AttackAttempt> {
+    let by = |by, what, stopped_by, pod| AttackAttempt {
         what,
         by,
         path: EVIL.into(),
-        request: Request::Create(pod),
+        request: AttackRequest::Create(pod),
         stopped_by,
     };
-    let new = |what, stopped_by, pod| by(Requester::Bob, what, stopped_by, pod);
-    let change = |what, name, kind, body| Attempt {
+    let new = |what, stopped_by, pod| by(Attacker::Bob, what, stopped_by, pod);
+    let change = |what, name, kind, body| AttackAttempt {
         what,
-        by: Requester::Bob,
+        by: Attacker::Bob,
         path: format!("{EVIL}/{}", named(name, mode)),
-        request: Request::Change(kind, body),
+        request: AttackRequest::Change(kind, body),
         stopped_by: POOL,
     };
     let add = |key: &str| json!([{"op": "add", "path": "/spec/tolerations/-", "value": {"key": key, "operator": "Exists"}}]);
@@ -89,9 +89,9 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
         change("a toleration for pool teams by PATCH", "bare", PatchType::Json, add("example.com/teams")),
         change("a toleration for pool people by PATCH", "bare", PatchType::Json, add("example.com/people")),
         new("a system-critical priority class", POOL, gpu_pod("critical", mode, critical)),
-        by(Requester::Daemons, "a DaemonSet", POOL, daemon("d-gpu", mode, "gpu")),
-        by(Requester::Daemons, "a DaemonSet, for an unknown node", POOL, daemon("d-ghost", mode, "ghost")),
-        by(Requester::Replicas, "a Deployment", POOL, gpu_pod("deployed", mode, only("example.com/teams"))),
+        by(Attacker::Daemons, "a DaemonSet", POOL, daemon("d-gpu", mode, "gpu")),
+        by(Attacker::Daemons, "a DaemonSet, for an unknown node", POOL, daemon("d-ghost", mode, "ghost")),
+        by(Attacker::Replicas, "a Deployment", POOL, gpu_pod("deployed", mode, only("example.com/teams"))),
         new("an owner that is not a DaemonSet", POOL, daemon("forged", mode, "open")),
         new("a toleration for pool people", POOL, gpu_pod("person", mode, only("example.com/people"))),
         new("spec.nodeName", POOL, gpu_pod("named", mode, open)),
@@ -106,68 +106,74 @@ pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
 }
 
 /// Requests that every user, or the pool's own user, may make.
-pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
-    let attempt =
-        |by, what, path: &str, request| Attempt { what, by, path: path.into(), request, stopped_by: "" };
-    let new = |by, what, path, pod| attempt(by, what, path, Request::Create(pod));
-    let change = |by, what, path: String, kind, body| attempt(by, what, &path, Request::Change(kind, body));
+pub(crate) fn legitimate(mode: &str) -> Vec<AttackAttempt> {
+    let attempt = |by, what, path: &str, request| AttackAttempt {
+        what,
+        by,
+        path: path.into(),
+        request,
+        stopped_by: "",
+    };
+    let new = |by, what, path, pod| attempt(by, what, path, AttackRequest::Create(pod));
+    let change =
+        |by, what, path: String, kind, body| attempt(by, what, &path, AttackRequest::Change(kind, body));
     let patient = json!([{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
         "tolerationSeconds": 5}]);
     let people = json!([{"op": "add", "path": "/spec/tolerations/-",
         "value": {"key": "example.com/people", "operator": "Exists"}}]);
     let path = |name| format!("{EVIL}/{}", named(name, mode));
     vec![
-        new(Requester::Bob, "an ordinary pod", EVIL, gpu_pod("ordinary", mode, json!({}))),
+        new(Attacker::Bob, "an ordinary pod", EVIL, gpu_pod("ordinary", mode, json!({}))),
         new(
-            Requester::Bob,
+            Attacker::Bob,
             "ordinary tolerations",
             EVIL,
             gpu_pod("patient", mode, json!({"tolerations": patient})),
         ),
-        new(Requester::Admin, "the team's own", TEAM, gpu_pod("train", mode, only("example.com/teams"))),
+        new(Attacker::Admin, "the team's own", TEAM, gpu_pod("train", mode, only("example.com/teams"))),
         new(
-            Requester::Replicas,
+            Attacker::Replicas,
             "the team's Deployment",
             TEAM,
             gpu_pod("deployed", mode, only("example.com/teams")),
         ),
         new(
-            Requester::Admin,
+            Attacker::Admin,
             "the team's own, by nodeName",
             TEAM,
             gpu_pod("named", mode, json!({"nodeName": "gpu"})),
         ),
-        new(Requester::Ann, "a user's own", EVIL, gpu_pod("anns", mode, only("example.com/people"))),
+        new(Attacker::Ann, "a user's own", EVIL, gpu_pod("anns", mode, only("example.com/people"))),
         change(
-            Requester::Ann,
+            Attacker::Ann,
             "a user's own, later",
             format!("{}?dryRun=All", path("bare")),
             PatchType::Json,
             people,
         ),
         new(
-            Requester::Admin,
+            Attacker::Admin,
             "the system's",
             "/api/v1/namespaces/kube-system/pods",
             gpu_pod("agent", mode, everything()),
         ),
-        new(Requester::Daemons, "a DaemonSet elsewhere", EVIL, daemon("d-open", mode, "open")),
+        new(Attacker::Daemons, "a DaemonSet elsewhere", EVIL, daemon("d-open", mode, "open")),
         new(
-            Requester::Bob,
+            Attacker::Bob,
             "an open node",
             EVIL,
             gpu_pod("open", mode, json!({"nodeName": "open", "nodeSelector": null})),
         ),
         // Existing objects can be changed and deleted.
         change(
-            Requester::Bob,
+            Attacker::Bob,
             "a label",
             path("bare"),
             PatchType::Merge,
             json!({"metadata": {"labels": {"a": "b"}}}),
         ),
         change(
-            Requester::Bob,
+            Attacker::Bob,
             "a finalizer that goes",
             path("gated"),
             PatchType::Merge,

@@ -1,6 +1,6 @@
 //! Sets up two teams with namespaces, nodes, users and older pods, and sends requests.
 
-use super::attempts::{Attempt, Request, Requester, everything, gpu_pod};
+use super::attempts::{AttackAttempt, AttackRequest, Attacker, everything, gpu_pod};
 use super::table::Defence;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -142,8 +142,8 @@ impl AttackHarness {
 
     /// Sends all attacks concurrently. Returns what stopped each one; fails if one was not stopped, or was stopped by
     /// something else.
-    pub(crate) async fn tried(&self, attacks: Vec<Attempt>) -> Vec<(&'static str, Defence)> {
-        let one = async |attack: Attempt| {
+    pub(crate) async fn tried(&self, attacks: Vec<AttackAttempt>) -> Vec<(&'static str, Defence)> {
+        let one = async |attack: AttackAttempt| {
             let error = self.request(&attack).await.map(drop).expect_err(attack.what).to_string();
             let by = Defence::reported(&error).unwrap_or_else(|| panic!("{}: {error}", attack.what));
             assert_eq!(by, Defence::Policy(attack.stopped_by.into()), "{}: {error}", attack.what);
@@ -153,25 +153,25 @@ impl AttackHarness {
     }
 
     /// Sends all requests concurrently; fails if one is rejected.
-    pub(crate) async fn done(&self, all: Vec<Attempt>) {
-        let one = async |attempt: Attempt| {
+    pub(crate) async fn done(&self, all: Vec<AttackAttempt>) {
+        let one = async |attempt: AttackAttempt| {
             let reported = self.request(&attempt).await;
             reported.map(drop).unwrap_or_else(|why| panic!("{}: {why}", attempt.what));
         };
         join_all(all.into_iter().map(one)).await;
     }
 
-    async fn request(&self, attempt: &Attempt) -> Result<Value, TestApiError> {
+    async fn request(&self, attempt: &AttackAttempt) -> Result<Value, TestApiError> {
         let who = match attempt.by {
-            Requester::Admin => &self.admin,
-            Requester::Bob => &self.bob,
-            Requester::Ann => &self.ann,
-            Requester::Daemons => &self.daemons,
-            Requester::Replicas => &self.replicas,
+            Attacker::Admin => &self.admin,
+            Attacker::Bob => &self.bob,
+            Attacker::Ann => &self.ann,
+            Attacker::Daemons => &self.daemons,
+            Attacker::Replicas => &self.replicas,
         };
         match &attempt.request {
-            Request::Create(pod) => who.create(&attempt.path, pod).await,
-            Request::Change(kind, body) => who.patch(&attempt.path, *kind, &body.to_string()).await,
+            AttackRequest::Create(pod) => who.create(&attempt.path, pod).await,
+            AttackRequest::Change(kind, body) => who.patch(&attempt.path, *kind, &body.to_string()).await,
         }
     }
 }

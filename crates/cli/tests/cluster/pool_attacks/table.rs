@@ -33,12 +33,12 @@ impl fmt::Display for Defence {
 
 /// Attacks in the order in which they were first stopped.
 #[derive(Default)]
-pub(crate) struct Table {
+pub(crate) struct AttackTable {
     attacks: Vec<&'static str>,
     by: BTreeMap<&'static str, Vec<Defence>>,
 }
 
-impl Table {
+impl AttackTable {
     /// Records the result of an attack in the next mode.
     pub(crate) fn stopped(&mut self, what: &'static str, by: Defence) {
         if !self.by.contains_key(what) {

@@ -14,26 +14,26 @@ use taintward_core::admission::pool::MADE_FOR;
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// A user and its groups.
-pub(crate) type Requester = (&'static str, &'static [&'static str]);
+pub(crate) type GuardRequester = (&'static str, &'static [&'static str]);
 
-const ANN: Requester = ("ann", &["devs"]);
-const BOB: Requester = ("bob", &["ops"]);
-const EVE: Requester = ("eve", &[]);
-const KUBELET: Requester = ("system:node:open-1", &["system:nodes"]);
-const REPLICAS: Requester =
+const ANN: GuardRequester = ("ann", &["devs"]);
+const BOB: GuardRequester = ("bob", &["ops"]);
+const EVE: GuardRequester = ("eve", &[]);
+const KUBELET: GuardRequester = ("system:node:open-1", &["system:nodes"]);
+const REPLICAS: GuardRequester =
     ("system:serviceaccount:kube-system:replicaset-controller", &["system:serviceaccounts"]);
-const DAEMONS: Requester =
+const DAEMONS: GuardRequester =
     ("system:serviceaccount:kube-system:daemon-set-controller", &["system:serviceaccounts"]);
-const CONTROLLER: Requester = ("system:kube-controller-manager", &[]);
-const OTHER: Requester = ("system:serviceaccount:queue:controller", &["system:serviceaccounts"]);
+const CONTROLLER: GuardRequester = ("system:kube-controller-manager", &[]);
+const OTHER: GuardRequester = ("system:serviceaccount:queue:controller", &["system:serviceaccounts"]);
 
 /// The users of all requests.
-pub(crate) const ALL_BY: [Requester; 8] = [ANN, BOB, EVE, KUBELET, REPLICAS, DAEMONS, CONTROLLER, OTHER];
+pub(crate) const ALL_BY: [GuardRequester; 8] = [ANN, BOB, EVE, KUBELET, REPLICAS, DAEMONS, CONTROLLER, OTHER];
 
 /// A pod to create.
 #[derive(Clone, Debug)]
 pub(crate) struct Creation {
-    pub(crate) by: Requester,
+    pub(crate) by: GuardRequester,
     pub(crate) namespace: &'static str,
     pub(crate) pod: Value,
 }
@@ -49,7 +49,7 @@ pub(crate) struct OldPod {
 
 /// A change of a pod.
 #[derive(Clone, Debug)]
-pub(crate) enum Step {
+pub(crate) enum GuardStep {
     Tolerations(Vec<Value>),
     Ungate,
     Label,
@@ -60,10 +60,10 @@ pub(crate) enum Step {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) by: Requester,
+pub(crate) struct GuardChange {
+    pub(crate) by: GuardRequester,
     pub(crate) old: OldPod,
-    pub(crate) step: Step,
+    pub(crate) step: GuardStep,
 }
 
 impl fmt::Display for Creation {
@@ -72,7 +72,7 @@ impl fmt::Display for Creation {
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for GuardChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let OldPod { namespace, pod, leaving } = &self.old;
         write!(f, "a pod in {namespace} (leaving: {leaving}) by {}, {:?}: {pod}", self.by.0, self.step)
@@ -136,7 +136,7 @@ fn any_terms() -> impl Strategy<Value = Vec<Value>> {
 
 /// The form of a pod besides its tolerations.
 #[derive(Clone, Debug)]
-enum Form {
+enum GuardForm {
     Plain,
     Named(String),
     Gated,
@@ -146,14 +146,14 @@ enum Form {
     Mirror(String),
 }
 
-fn any_form() -> impl Strategy<Value = Form> {
+fn any_form() -> impl Strategy<Value = GuardForm> {
     prop_oneof![
-        6 => Just(Form::Plain),
-        3 => any_node().prop_map(Form::Named),
-        1 => Just(Form::Gated),
-        4 => any_terms().prop_map(Form::Daemon),
-        1 => any_terms().prop_map(Form::Pinned),
-        1 => any_node().prop_map(Form::Mirror),
+        6 => Just(GuardForm::Plain),
+        3 => any_node().prop_map(GuardForm::Named),
+        1 => Just(GuardForm::Gated),
+        4 => any_terms().prop_map(GuardForm::Daemon),
+        1 => any_terms().prop_map(GuardForm::Pinned),
+        1 => any_node().prop_map(GuardForm::Mirror),
     ]
 }
 
@@ -177,16 +177,16 @@ fn any_pod() -> impl Strategy<Value = Value> {
                 "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}})
             };
             match form {
-                Form::Plain => {}
-                Form::Named(node) => pod["spec"]["nodeName"] = json!(node),
-                Form::Gated => pod["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]),
-                Form::Daemon(own) => {
+                GuardForm::Plain => {}
+                GuardForm::Named(node) => pod["spec"]["nodeName"] = json!(node),
+                GuardForm::Gated => pod["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]),
+                GuardForm::Daemon(own) => {
                     pod["spec"]["affinity"] = terms(&own);
                     pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet",
                     "name": "d", "uid": "5b0e0e0c-0000-4000-8000-000000000000", "controller": true}]);
                 }
-                Form::Pinned(own) => pod["spec"]["affinity"] = terms(&own),
-                Form::Mirror(node) => {
+                GuardForm::Pinned(own) => pod["spec"]["affinity"] = terms(&own),
+                GuardForm::Mirror(node) => {
                     pod["metadata"]["annotations"] = json!({MIRROR: "m"});
                     pod["spec"]["nodeName"] = json!(node);
                 }
@@ -224,7 +224,7 @@ pub(crate) fn creations(count: usize, uids: &[String]) -> Vec<Creation> {
     let pod = (any_pod(), claim).prop_map(|(pod, claim)| claiming(pod, claim));
     let creation = (any_namespace(), pod, select(ALL_BY.to_vec()), 0..3_u8);
     let cases = drawn(creation, count).into_iter().enumerate();
-    let one = |(at, (namespace, mut pod, by, luck)): (usize, (&'static str, Value, Requester, u8))| {
+    let one = |(at, (namespace, mut pod, by, luck)): (usize, (&'static str, Value, GuardRequester, u8))| {
         pod["metadata"]["name"] = json!(format!("new-{at}"));
         // Requests that are only trusted from a certain user mostly come from that user.
         let metadata = &pod["metadata"];
@@ -240,9 +240,9 @@ pub(crate) fn creations(count: usize, uids: &[String]) -> Vec<Creation> {
 
 pub(crate) fn old_pods(count: usize, uids: &[String]) -> Vec<OldPod> {
     let form = prop_oneof![
-        3 => Just(Form::Gated),
-        2 => Just(Form::Plain),
-        2 => any_node().prop_map(Form::Named),
+        3 => Just(GuardForm::Gated),
+        2 => Just(GuardForm::Plain),
+        2 => any_node().prop_map(GuardForm::Named),
     ];
     let message = (0..5_u8, option::weighted(0.4, any_claim(uids)));
     let old = (any_namespace(), any_pod(), form, message);
@@ -253,8 +253,10 @@ pub(crate) fn old_pods(count: usize, uids: &[String]) -> Vec<OldPod> {
             spec.remove(field);
         }
         match form {
-            Form::Gated => _ = spec.insert("schedulingGates".into(), json!([{"name": "example.com/wait"}])),
-            Form::Named(node) => _ = spec.insert("nodeName".into(), json!(node)),
+            GuardForm::Gated => {
+                _ = spec.insert("schedulingGates".into(), json!([{"name": "example.com/wait"}]))
+            }
+            GuardForm::Named(node) => _ = spec.insert("nodeName".into(), json!(node)),
             _ => {}
         }
         pod["metadata"] = json!({"name": format!("old-{at}"), "finalizers": ["example.com/keep"]});
@@ -265,18 +267,18 @@ pub(crate) fn old_pods(count: usize, uids: &[String]) -> Vec<OldPod> {
 }
 
 /// Several changes of each pod.
-pub(crate) fn changes(old: &[OldPod], uids: &[String]) -> Vec<Change> {
+pub(crate) fn changes(old: &[OldPod], uids: &[String]) -> Vec<GuardChange> {
     let step = prop_oneof![
-        3 => vec(any_toleration(), 1..3).prop_map(Step::Tolerations),
-        2 => Just(Step::Ungate),
-        1 => Just(Step::Label),
-        1 => any_claim(uids).prop_map(Step::Claim),
-        1 => Just(Step::Ephemeral),
+        3 => vec(any_toleration(), 1..3).prop_map(GuardStep::Tolerations),
+        2 => Just(GuardStep::Ungate),
+        1 => Just(GuardStep::Label),
+        1 => any_claim(uids).prop_map(GuardStep::Claim),
+        1 => Just(GuardStep::Ephemeral),
     ];
     let drawn = drawn((step, select(ALL_BY.to_vec())), old.len() * 5);
-    let fits = |old: &OldPod, step: &Step| {
-        !matches!(step, Step::Ungate) || old.pod["spec"].get("schedulingGates").is_some()
+    let fits = |old: &OldPod, step: &GuardStep| {
+        !matches!(step, GuardStep::Ungate) || old.pod["spec"].get("schedulingGates").is_some()
     };
     let pairs = old.iter().cycle().zip(drawn).filter(|(old, (step, _))| fits(old, step));
-    pairs.map(|(old, (step, by))| Change { by, old: old.clone(), step }).collect()
+    pairs.map(|(old, (step, by))| GuardChange { by, old: old.clone(), step }).collect()
 }

@@ -1,6 +1,6 @@
 //! Runs a real API server with the installed policies and sends requests as dry runs.
 
-use super::cases::{ALL_BY, Change, Creation, OldPod, Requester, Step};
+use super::cases::{ALL_BY, Creation, GuardChange, GuardRequester, GuardStep, OldPod};
 use super::pools::{KNOWN, NAMESPACES, PoolPhase, TestPool, test_pools};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 
 /// The response to a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Response {
+pub(crate) enum GuardResponse {
     LetIn,
     /// Rejected by one of Taintward's policies.
     Rejected(String),
@@ -220,7 +220,7 @@ impl GuardHarness {
         for (probe, policy) in probes {
             wait::until("the policies to refuse", STARTUP_TIMEOUT, async || {
                 let response = self.created(&probe).await;
-                Ok(matches!(response, Response::Rejected(why) if why.contains(&format!("'{policy}'")))
+                Ok(matches!(response, GuardResponse::Rejected(why) if why.contains(&format!("'{policy}'")))
                     .then_some(()))
             })
             .await
@@ -228,34 +228,34 @@ impl GuardHarness {
         }
         let open = no_one(spec(json!({"nodeName": "open-1"})));
         wait::until("nodes to be known", STARTUP_TIMEOUT, async || {
-            Ok(matches!(self.created(&open).await, Response::LetIn).then_some(()))
+            Ok(matches!(self.created(&open).await, GuardResponse::LetIn).then_some(()))
         })
         .await
         .unwrap();
     }
 
-    pub(crate) async fn created(&self, case: &Creation) -> Response {
+    pub(crate) async fn created(&self, case: &Creation) -> GuardResponse {
         let path = format!("{}?dryRun=All", pods(case.namespace));
         response(self.users[case.by.0].create(&path, &case.pod).await)
     }
 
-    pub(crate) async fn changed(&self, case: &Change) -> Response {
+    pub(crate) async fn changed(&self, case: &GuardChange) -> GuardResponse {
         let name = case.old.pod["metadata"]["name"].as_str().unwrap();
         let path = format!("{}/{name}", pods(case.old.namespace));
         let user = &self.users[case.by.0];
         let (sub, patch, kind) = match &case.step {
-            Step::Label => ("", json!({"metadata": {"labels": {"a": "b"}}}), PatchType::Merge),
-            Step::Claim(contains) => {
+            GuardStep::Label => ("", json!({"metadata": {"labels": {"a": "b"}}}), PatchType::Merge),
+            GuardStep::Claim(contains) => {
                 ("", json!({"metadata": {"annotations": {MADE_FOR: contains}}}), PatchType::Merge)
             }
-            Step::Ungate => ("", json!({"spec": {"schedulingGates": null}}), PatchType::Merge),
-            Step::Tolerations(added) => {
+            GuardStep::Ungate => ("", json!({"spec": {"schedulingGates": null}}), PatchType::Merge),
+            GuardStep::Tolerations(added) => {
                 let live = self.admin.get(&path).await.unwrap();
                 let mut all = live["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
                 all.extend(added.iter().cloned());
                 ("", json!({"spec": {"tolerations": all}}), PatchType::Merge)
             }
-            Step::Ephemeral => {
+            GuardStep::Ephemeral => {
                 let container = json!({"name": "e", "image": "i", "targetContainerName": "c"});
                 (
                     "/ephemeralcontainers",
@@ -314,16 +314,16 @@ fn pods(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-fn response(reported: Result<Value, TestApiError>) -> Response {
+fn response(reported: Result<Value, TestApiError>) -> GuardResponse {
     match reported {
-        Ok(_) => Response::LetIn,
+        Ok(_) => GuardResponse::LetIn,
         Err(error) if error.to_string().contains("ValidatingAdmissionPolicy") => {
             let text = error.to_string();
             // An expression that cannot be evaluated rejects as well, but that is not a valid result.
             assert!(!text.contains("expression") && error.code() == Some(403), "{text}");
-            Response::Rejected(text)
+            GuardResponse::Rejected(text)
         }
-        Err(error) if error.code() == Some(422) => Response::Invalid(error.to_string()),
+        Err(error) if error.code() == Some(422) => GuardResponse::Invalid(error.to_string()),
         Err(error) => panic!("{error}"),
     }
 }
@@ -340,6 +340,6 @@ fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<DedicatedPool> {
 }
 
 /// The admin, impersonating a user.
-async fn user(cluster: &Cluster, (name, groups): Requester) -> TestApi {
+async fn user(cluster: &Cluster, (name, groups): GuardRequester) -> TestApi {
     TestApi::from_kubeconfig(&cluster.kubeconfig_as(name, groups).unwrap()).await.unwrap()
 }

@@ -1,6 +1,6 @@
 //! Converts requests to the core's types, with a parser that shares nothing with the product.
 
-use super::cases::{Change, Creation, Step};
+use super::cases::{Creation, GuardChange, GuardStep};
 use serde_json::Value;
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::admission::request::{
@@ -16,15 +16,15 @@ pub(crate) fn creation(case: &Creation) -> PodRequest {
     PodRequest { operation: Operation::Create, requester: Some(requester(case.by)), pod, old: None }
 }
 
-pub(crate) fn change(case: &Change) -> PodRequest {
+pub(crate) fn change(case: &GuardChange) -> PodRequest {
     let old = read_pod(&case.old.pod, case.old.namespace);
     let mut new = old.clone();
     new.leaving = case.old.leaving;
     match &case.step {
-        Step::Tolerations(added) => new.tolerations.extend(added.iter().map(read_toleration)),
-        Step::Ungate => new.gated = false,
-        Step::Claim(contains) => new.identity.made_for = contains.as_str().into(),
-        Step::Label | Step::Ephemeral => {}
+        GuardStep::Tolerations(added) => new.tolerations.extend(added.iter().map(read_toleration)),
+        GuardStep::Ungate => new.gated = false,
+        GuardStep::Claim(contains) => new.identity.made_for = contains.as_str().into(),
+        GuardStep::Label | GuardStep::Ephemeral => {}
     }
     let made_for = old.identity.made_for;
     let old = Some(PreviousPod { tolerations: old.tolerations, gated: old.gated, made_for });

@@ -1,9 +1,9 @@
 //! Generates the actions of users: pods, changes of pods, new nodes.
 
-use super::choices::Choices;
-use super::history::History;
+use super::choices::PoolChoices;
+use super::history::PoolHistory;
 use super::plan::{ACCOUNTS, DAEMONS, KUBELET, MADE_FOR, Plan, Pool, labels_of};
-use super::pool_users::{Requested, may_use};
+use super::pool_users::{RequestedPod, may_use};
 use super::rules::list;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use testkit::{ObjectExt as _, pod};
 const GATES: &str = r#"[{"name": "example.com/wait"}]"#;
 
 #[derive(Clone, Debug)]
-pub(crate) enum Change {
+pub(crate) enum PoolChange {
     Tolerate(Vec<Value>),
     Ungate,
     Label,
@@ -23,7 +23,7 @@ pub(crate) enum Change {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Action {
+pub(crate) enum PoolAction {
     Create {
         by: usize,
         namespace: String,
@@ -33,7 +33,7 @@ pub(crate) enum Action {
         by: usize,
         namespace: String,
         name: String,
-        change: Change,
+        change: PoolChange,
     },
     Delete {
         namespace: String,
@@ -48,17 +48,17 @@ pub(crate) enum Action {
 
 pub(crate) struct Generator<'p> {
     pub(crate) plan: &'p Plan,
-    pub(crate) choices: Choices,
+    pub(crate) choices: PoolChoices,
     made: usize,
 }
 
 impl<'p> Generator<'p> {
-    pub(crate) fn new(plan: &'p Plan, choices: Choices) -> Self {
+    pub(crate) fn new(plan: &'p Plan, choices: PoolChoices) -> Self {
         Self { plan, choices, made: 0 }
     }
 
     /// Generates this many concurrent actions.
-    pub(crate) fn round(&mut self, count: usize, history: &History) -> Vec<Action> {
+    pub(crate) fn round(&mut self, count: usize, history: &PoolHistory) -> Vec<PoolAction> {
         let mut taken = BTreeSet::new();
         let mut round = Vec::new();
         if self.choices.chance(35) {
@@ -76,16 +76,16 @@ impl<'p> Generator<'p> {
     }
 
     /// A pod from before there are pools.
-    pub(crate) fn old_pod(&mut self) -> Action {
-        let Action::Create { by, namespace, mut pod } = self.creation() else { unreachable!() };
+    pub(crate) fn old_pod(&mut self) -> PoolAction {
+        let PoolAction::Create { by, namespace, mut pod } = self.creation() else { unreachable!() };
         pod["metadata"]["annotations"] = Value::Null;
         if pod["spec"].get("nodeName").is_none() && self.choices.chance(50) {
             pod["spec"]["schedulingGates"] = serde_json::from_str(GATES).unwrap();
         }
-        Action::Create { by, namespace, pod }
+        PoolAction::Create { by, namespace, pod }
     }
 
-    fn random_node(&mut self) -> Action {
+    fn random_node(&mut self) -> PoolAction {
         let pool = &self.plan.pools[self.choices.below(self.plan.pools.len())];
         let labels = if self.choices.chance(70) { labels_of(pool) } else { json!({"hardware": "none"}) };
         let name = match self.choices.below(4) {
@@ -93,7 +93,7 @@ impl<'p> Generator<'p> {
             1 => "open-0".into(),
             _ => format!("later-{}", self.choices.below(8)),
         };
-        Action::Node { name, labels }
+        PoolAction::Node { name, labels }
     }
 
     fn any_node(&mut self, pool: &Pool) -> String {
@@ -106,7 +106,7 @@ impl<'p> Generator<'p> {
         }
     }
 
-    fn creation(&mut self) -> Action {
+    fn creation(&mut self) -> PoolAction {
         let pool = &self.plan.pools[self.choices.below(self.plan.pools.len())];
         let wanted = self.choices.chance(50);
         let mut tries = 0;
@@ -115,7 +115,7 @@ impl<'p> Generator<'p> {
             let namespaces: Vec<&String> = self.plan.namespaces.keys().collect();
             let (namespace, account) = (self.choices.pick(&namespaces), self.choices.pick(&ACCOUNTS));
             let labels = &self.plan.namespaces[namespace];
-            let requested = Requested { by: Some(&self.plan.users[by]), namespace, labels, account };
+            let requested = RequestedPod { by: Some(&self.plan.users[by]), namespace, labels, account };
             tries += 1;
             if tries > 200
                 || may_use(pool, &requested) == wanted && (namespace != "kube-system" || tries > 20)
@@ -143,7 +143,7 @@ impl<'p> Generator<'p> {
             pod["spec"]["priorityClassName"] = json!("system-node-critical");
         }
         let by = self.form(by, &mut pod, pool);
-        Action::Create { by, namespace, pod }
+        PoolAction::Create { by, namespace, pod }
     }
 
     /// Sets the other properties of the pod. Returns the user that creates it then.
@@ -175,7 +175,11 @@ impl<'p> Generator<'p> {
         by
     }
 
-    fn change(&mut self, history: &History, taken: &mut BTreeSet<(String, String)>) -> Option<Action> {
+    fn change(
+        &mut self,
+        history: &PoolHistory,
+        taken: &mut BTreeSet<(String, String)>,
+    ) -> Option<PoolAction> {
         // A pod without a node can still be admitted.
         let loose = self.choices.chance(85);
         let here: Vec<_> = history.pods.iter().filter(|(_, one)| !loose || one.node.is_none()).collect();
@@ -192,14 +196,14 @@ impl<'p> Generator<'p> {
         let at = trace.claimed.first().filter(|_| self.choices.chance(75)).copied().unwrap_or(any);
         let pool = &self.plan.pools[at];
         let change = match self.choices.below(10) {
-            0 => return Some(Action::Delete { namespace, name }),
-            1 => Change::Label,
-            2 if self.choices.chance(50) => Change::Debug,
-            2 => Change::Claim(self.plan.claim(pool).unwrap()),
-            3..7 if trace.gated => Change::Ungate,
-            _ => Change::Tolerate(self.tolerations(pool)),
+            0 => return Some(PoolAction::Delete { namespace, name }),
+            1 => PoolChange::Label,
+            2 if self.choices.chance(50) => PoolChange::Debug,
+            2 => PoolChange::Claim(self.plan.claim(pool).unwrap()),
+            3..7 if trace.gated => PoolChange::Ungate,
+            _ => PoolChange::Tolerate(self.tolerations(pool)),
         };
-        Some(Action::Change { by: self.choices.below(self.plan.users.len()), namespace, name, change })
+        Some(PoolAction::Change { by: self.choices.below(self.plan.users.len()), namespace, name, change })
     }
 
     /// Mostly all tolerations that the nodes of a pool require.

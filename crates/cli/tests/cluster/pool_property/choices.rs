@@ -3,9 +3,9 @@
 use proptest::prelude::RngExt as _;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
-pub(crate) struct Choices(TestRng);
+pub(crate) struct PoolChoices(TestRng);
 
-impl Choices {
+impl PoolChoices {
     pub(crate) fn of(seed: u64) -> Self {
         // This algorithm accepts any seed but zeros.
         let bytes = [seed.to_le_bytes(), (!seed).to_le_bytes()].concat();

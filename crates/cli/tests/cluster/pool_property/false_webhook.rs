@@ -1,7 +1,7 @@
 //! Runs a webhook that gives every pod what it needs to enter a pool.
 
 use super::actions::{affinity, owner, pinned};
-use super::choices::Choices;
+use super::choices::PoolChoices;
 use super::plan::{MADE_FOR, Plan};
 use crate::admission::review_server;
 use base64::Engine as _;
@@ -15,7 +15,7 @@ use testkit::wait::let_time_pass;
 
 pub(crate) struct FalseWebhook {
     plan: Rc<Plan>,
-    choices: RefCell<Choices>,
+    choices: RefCell<PoolChoices>,
     /// The time before its response.
     pub(crate) delay: Cell<Duration>,
     /// The number of its responses.
@@ -23,7 +23,7 @@ pub(crate) struct FalseWebhook {
 }
 
 impl FalseWebhook {
-    pub(crate) fn new(plan: Rc<Plan>, choices: Choices) -> Rc<Self> {
+    pub(crate) fn new(plan: Rc<Plan>, choices: PoolChoices) -> Rc<Self> {
         let (choices, delay) = (RefCell::new(choices), Cell::new(Duration::ZERO));
         Rc::new(Self { plan, choices, delay, lies: Cell::new(0) })
     }

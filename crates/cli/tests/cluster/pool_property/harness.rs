@@ -1,9 +1,9 @@
 //! Carries out the actions on a real API server.
 
-use super::actions::{Action, Change};
-use super::history::History;
+use super::actions::{PoolAction, PoolChange};
+use super::history::PoolHistory;
 use super::plan::{MADE_FOR, Plan, Pool};
-use super::pool_users::{Requested, may_use};
+use super::pool_users::{RequestedPod, may_use};
 use super::rules::{list, text};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ const GUARD: &str = "/apis/taintward.io/v1alpha1/poolguards/taintward";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 
 /// The result of a request.
-pub(crate) enum Outcome {
+pub(crate) enum PoolOutcome {
     /// The new state of the object.
     Taken(Value),
     /// Rejected by one of Taintward's policies.
@@ -70,7 +70,7 @@ impl PropertyHarness {
     }
 
     /// Creates the pools, and waits until each protects its nodes.
-    pub(crate) async fn make_pools(&self, history: &mut History) {
+    pub(crate) async fn make_pools(&self, history: &mut PoolHistory) {
         for pool in &self.plan.pools {
             let object = json!({
                 "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
@@ -103,7 +103,7 @@ impl PropertyHarness {
             namespaces.map(move |(namespace, labels)| (user, api, namespace, labels))
         });
         let found = all.find(|(user, _, namespace, labels)| {
-            !may_use(pool, &Requested { by: Some(user), namespace, labels, account: "other" })
+            !may_use(pool, &RequestedPod { by: Some(user), namespace, labels, account: "other" })
         });
         let (_, api, namespace, _) = found.unwrap();
         (api, namespace)
@@ -136,7 +136,7 @@ impl PropertyHarness {
     }
 
     /// Waits until the members of all pools are correct and have their taints. `changed` nodes existed before.
-    pub(crate) async fn settle(&self, history: &mut History, changed: &[String]) {
+    pub(crate) async fn settle(&self, history: &mut PoolHistory, changed: &[String]) {
         let members = wait::until("pools to have their nodes", STARTUP_TIMEOUT, async || {
             let nodes = self.admin.get("/api/v1/nodes").await?;
             let reported = self.admin.get(POOLS).await?;
@@ -187,19 +187,19 @@ impl PropertyHarness {
         self.admin.create(&format!("{}/{name}/binding", pods(namespace)), &binding).await.unwrap();
     }
 
-    pub(crate) async fn act(&self, action: &Action) -> Outcome {
+    pub(crate) async fn act(&self, action: &PoolAction) -> PoolOutcome {
         outcome(match action {
-            Action::Create { by, namespace, pod } => self.users[*by].create(&pods(namespace), pod).await,
-            Action::Delete { namespace, name } => {
+            PoolAction::Create { by, namespace, pod } => self.users[*by].create(&pods(namespace), pod).await,
+            PoolAction::Delete { namespace, name } => {
                 let now = json!({"gracePeriodSeconds": 0});
                 self.admin.delete(&format!("{}/{name}", pods(namespace)), &now).await
             }
-            Action::Change { by, namespace, name, change } => {
+            PoolAction::Change { by, namespace, name, change } => {
                 let path = format!("{}/{name}", pods(namespace));
                 let (sub, kind, body) = how(change);
                 self.users[*by].patch(&format!("{path}{sub}"), kind, &body.to_string()).await
             }
-            Action::Node { name, labels } => {
+            PoolAction::Node { name, labels } => {
                 let node = json!({"metadata": {"name": name, "labels": labels}});
                 match self.admin.create("/api/v1/nodes", &node).await {
                     Err(error) if error.code() == Some(409) => {
@@ -214,16 +214,18 @@ impl PropertyHarness {
     }
 }
 
-fn how(change: &Change) -> (&'static str, PatchType, Value) {
+fn how(change: &PoolChange) -> (&'static str, PatchType, Value) {
     match change {
-        Change::Tolerate(more) => {
+        PoolChange::Tolerate(more) => {
             let add = |one| json!({"op": "add", "path": "/spec/tolerations/-", "value": one});
             ("", PatchType::Json, more.iter().map(add).collect())
         }
-        Change::Claim(uid) => ("", PatchType::Merge, json!({"metadata": {"annotations": {MADE_FOR: uid}}})),
-        Change::Ungate => ("", PatchType::Merge, json!({"spec": {"schedulingGates": null}})),
-        Change::Label => ("", PatchType::Merge, json!({"metadata": {"labels": {"seen": "yes"}}})),
-        Change::Debug => {
+        PoolChange::Claim(uid) => {
+            ("", PatchType::Merge, json!({"metadata": {"annotations": {MADE_FOR: uid}}}))
+        }
+        PoolChange::Ungate => ("", PatchType::Merge, json!({"spec": {"schedulingGates": null}})),
+        PoolChange::Label => ("", PatchType::Merge, json!({"metadata": {"labels": {"seen": "yes"}}})),
+        PoolChange::Debug => {
             let container = json!({"name": "e", "image": "i", "targetContainerName": "c"});
             (
                 "/ephemeralcontainers",
@@ -234,16 +236,16 @@ fn how(change: &Change) -> (&'static str, PatchType, Value) {
     }
 }
 
-fn outcome(reported: Result<Value, TestApiError>) -> Outcome {
+fn outcome(reported: Result<Value, TestApiError>) -> PoolOutcome {
     match reported {
-        Ok(object) => Outcome::Taken(object),
+        Ok(object) => PoolOutcome::Taken(object),
         Err(error) if error.to_string().contains("ValidatingAdmissionPolicy 'taintward-") => {
             // An expression that cannot be evaluated rejects as well, but that is not a valid result.
             assert!(!error.to_string().contains("resulted in error"), "{error}");
-            Outcome::Rejected
+            PoolOutcome::Rejected
         }
-        Err(error) if error.code() == Some(404) => Outcome::Gone,
-        Err(error) if matches!(error.code(), Some(409 | 422)) => Outcome::Invalid,
+        Err(error) if error.code() == Some(404) => PoolOutcome::Gone,
+        Err(error) if matches!(error.code(), Some(409 | 422)) => PoolOutcome::Invalid,
         Err(error) => panic!("{error}"),
     }
 }

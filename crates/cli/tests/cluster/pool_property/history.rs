@@ -1,7 +1,7 @@
 //! Records which user is responsible for where each pod may run.
 
 use super::plan::{MADE_FOR, Plan, Pool};
-use super::pool_users::{Requested, Why, is_user, why};
+use super::pool_users::{RequestedPod, Why, is_user, why};
 use super::rules::{list, text};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub(crate) struct Trace {
     pub(crate) story: Vec<String>,
 }
 
-pub(crate) struct History {
+pub(crate) struct PoolHistory {
     pub(crate) pods: BTreeMap<(String, String), Trace>,
     /// The index of a node's pool, and the first round in which all pods on it must be the pool's.
     pub(crate) members: BTreeMap<String, (usize, usize)>,
@@ -43,7 +43,7 @@ fn gated(pod: &Value) -> bool {
     list(&pod["spec"], "schedulingGates").next().is_some()
 }
 
-impl History {
+impl PoolHistory {
     pub(crate) fn of(plan: &Plan) -> Self {
         let nodes = plan.nodes.keys().cloned().collect();
         Self { pods: BTreeMap::new(), members: BTreeMap::new(), before: BTreeSet::new(), nodes, round: 0 }
@@ -89,7 +89,7 @@ impl History {
         let place = place_of(pod);
         let (trace, is_proven) = (&self.pods[&place], self.pods[&place].proven.contains(&pool));
         let pool = &plan.pools[pool];
-        let requested = Requested {
+        let requested = RequestedPod {
             by: trace.by.map(|by| &plan.users[by]),
             namespace: &place.0,
             labels: &plan.namespaces[&place.0],

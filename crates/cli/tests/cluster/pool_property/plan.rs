@@ -1,7 +1,7 @@
 //! Generates users, namespaces, pools and nodes; each pool has users inside and outside.
 
-use super::choices::Choices;
-use super::pool_users::{Requested, may_use};
+use super::choices::PoolChoices;
+use super::pool_users::{RequestedPod, may_use};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub(crate) const MADE_FOR: &str = "taintward.io/made-for";
 pub(crate) const KUBELET: &str = "system:node:open-1";
 
 #[derive(Clone, Debug)]
-pub(crate) struct User {
+pub(crate) struct PlannedUser {
     pub(crate) name: String,
     pub(crate) groups: Vec<String>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Pool {
 }
 
 pub(crate) struct Plan {
-    pub(crate) users: Vec<User>,
+    pub(crate) users: Vec<PlannedUser>,
     /// Namespaces with their labels.
     pub(crate) namespaces: BTreeMap<String, Value>,
     pub(crate) pools: Vec<Pool>,
@@ -41,7 +41,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn of(choices: &mut Choices) -> Self {
+    pub(crate) fn of(choices: &mut PoolChoices) -> Self {
         let mut plan = Self {
             users: users(choices),
             namespaces: namespaces(choices),
@@ -70,12 +70,12 @@ impl Plan {
     }
 
     /// All combinations of user, namespace and account, outside of the system's namespace.
-    fn ways(&self) -> Vec<Requested<'_>> {
+    fn ways(&self) -> Vec<RequestedPod<'_>> {
         let mut all = Vec::new();
         for user in &self.users {
             for (namespace, labels) in self.namespaces.iter().filter(|(name, _)| *name != "kube-system") {
                 for account in ACCOUNTS {
-                    all.push(Requested { by: Some(user), namespace, labels, account });
+                    all.push(RequestedPod { by: Some(user), namespace, labels, account });
                 }
             }
         }
@@ -101,12 +101,12 @@ pub(crate) fn labels_of(pool: &Pool) -> Value {
     }
 }
 
-fn users(choices: &mut Choices) -> Vec<User> {
-    let mut all: Vec<User> = (0..5)
+fn users(choices: &mut PoolChoices) -> Vec<PlannedUser> {
+    let mut all: Vec<PlannedUser> = (0..5)
         .map(|at| {
             let mut groups = vec!["staff".to_owned()];
             groups.extend((0..3).filter(|_| choices.chance(30)).map(|group| format!("g{group}")));
-            User { name: format!("user-{at}"), groups }
+            PlannedUser { name: format!("user-{at}"), groups }
         })
         .collect();
     for (name, group) in [
@@ -116,12 +116,12 @@ fn users(choices: &mut Choices) -> Vec<User> {
         ("system:serviceaccount:n1:runner", "system:serviceaccounts"),
         (KUBELET, "system:nodes"),
     ] {
-        all.push(User { name: name.into(), groups: vec![group.into()] });
+        all.push(PlannedUser { name: name.into(), groups: vec![group.into()] });
     }
     all
 }
 
-fn namespaces(choices: &mut Choices) -> BTreeMap<String, Value> {
+fn namespaces(choices: &mut PoolChoices) -> BTreeMap<String, Value> {
     let mut all: BTreeMap<String, Value> = (0..5)
         .map(|at| {
             let name = format!("n{at}");
@@ -138,7 +138,7 @@ fn namespaces(choices: &mut Choices) -> BTreeMap<String, Value> {
     all
 }
 
-fn pool(at: usize, plan: &Plan, choices: &mut Choices) -> Pool {
+fn pool(at: usize, plan: &Plan, choices: &mut PoolChoices) -> Pool {
     let name = format!("p{at}");
     // Two of them differ only in the value.
     let key = if at < 2 { "example.com/shared".into() } else { format!("example.com/{name}") };
@@ -171,7 +171,7 @@ fn pool(at: usize, plan: &Plan, choices: &mut Choices) -> Pool {
     Pool { name, spec }
 }
 
-fn some_users(kind: usize, plan: &Plan, choices: &mut Choices) -> (&'static str, Value) {
+fn some_users(kind: usize, plan: &Plan, choices: &mut PoolChoices) -> (&'static str, Value) {
     let team = choices.pick(&["a", "b", "c"]);
     let users: Vec<&str> = plan.users.iter().map(|user| &*user.name).collect();
     match kind {

@@ -1,15 +1,15 @@
 //! Decides which pods may use a pool, by docs/dedicated-nodes.md, independently of the product.
 
-use super::plan::{DAEMONS, Pool, User};
+use super::plan::{DAEMONS, PlannedUser, Pool};
 use super::rules::{holds, list, text};
 use serde_json::Value;
 
 /// A pod that is to run as a service account of a namespace.
 #[derive(Clone, Copy)]
-pub(crate) struct Requested<'a> {
+pub(crate) struct RequestedPod<'a> {
     /// The user that created it, or last added tolerations or removed its scheduling gates. None if that was before the
     /// pools.
-    pub(crate) by: Option<&'a User>,
+    pub(crate) by: Option<&'a PlannedUser>,
     pub(crate) namespace: &'a str,
     pub(crate) labels: &'a Value,
     pub(crate) account: &'a str,
@@ -35,11 +35,11 @@ impl Why {
 }
 
 /// Whether it is one of the pool's `users`.
-pub(crate) fn may_use(pool: &Pool, requested: &Requested<'_>) -> bool {
+pub(crate) fn may_use(pool: &Pool, requested: &RequestedPod<'_>) -> bool {
     inside(pool, requested).is_some()
 }
 
-fn inside(pool: &Pool, requested: &Requested<'_>) -> Option<Why> {
+fn inside(pool: &Pool, requested: &RequestedPod<'_>) -> Option<Why> {
     let users = &pool.spec["users"];
     let account = if requested.account.is_empty() { "default" } else { requested.account };
     let selector = &users["namespaceSelector"];
@@ -61,7 +61,7 @@ fn inside(pool: &Pool, requested: &Requested<'_>) -> Option<Why> {
 }
 
 /// Whether it is a user of the pool, or in one of its groups.
-pub(crate) fn is_user(pool: &Pool, user: &User) -> bool {
+pub(crate) fn is_user(pool: &Pool, user: &PlannedUser) -> bool {
     let users = &pool.spec["users"];
     let is_in = |group: &Value| user.groups.iter().any(|own| group == own);
     !creates_pods_for_workloads(&user.name)
@@ -75,7 +75,7 @@ fn creates_pods_for_workloads(user: &str) -> bool {
 }
 
 /// Why a pod may be on the nodes of a pool; `None` if it may not.
-pub(crate) fn why(pool: &Pool, requested: &Requested<'_>, pod: &Value) -> Option<Why> {
+pub(crate) fn why(pool: &Pool, requested: &RequestedPod<'_>, pod: &Value) -> Option<Why> {
     let metadata = &pod["metadata"];
     let is_daemon = |owner: &Value| owner["kind"] == "DaemonSet" && owner["controller"] == true;
     let is_mirror = metadata["annotations"].get("kubernetes.io/config.mirror").is_some();

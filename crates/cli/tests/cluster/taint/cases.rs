@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 /// A command line for both. `{1}` and `{2}` stand for nodes, `{side}` for a label value that only one side's nodes
 /// have.
 #[derive(Clone, Debug)]
-pub(crate) struct Case {
+pub(crate) struct TaintCase {
     pub(crate) arguments: Vec<String>,
     /// Taints of the first node, and of the second.
     pub(crate) before: [Vec<Value>; 2],
 }
 
-impl Case {
+impl TaintCase {
     /// A command line, on nodes with two taints each.
     pub(crate) fn typed(line: &str) -> Self {
         let arguments = line.split(' ').map(str::to_owned).collect();
@@ -182,9 +182,9 @@ const THOUGHT_OF: &[&str] = &[
 ];
 
 /// Reproducible random numbers.
-struct Numbers(u64);
+struct CaseNumbers(u64);
 
-impl Numbers {
+impl CaseNumbers {
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -201,16 +201,16 @@ impl Numbers {
 const MADE_UP: usize = 120;
 
 /// All cases.
-pub(crate) fn all() -> Vec<Case> {
+pub(crate) fn all() -> Vec<TaintCase> {
     let thought_of = THOUGHT_OF.iter().map(|line| {
-        let case = Case::typed(line);
-        if line.is_empty() { Case { arguments: Vec::new(), ..case } } else { case }
+        let case = TaintCase::typed(line);
+        if line.is_empty() { TaintCase { arguments: Vec::new(), ..case } } else { case }
     });
-    let mut numbers = Numbers(0x7a17_3a8d);
+    let mut numbers = CaseNumbers(0x7a17_3a8d);
     thought_of.chain((0..MADE_UP).map(|_| made_up(&mut numbers))).collect()
 }
 
-fn made_up(numbers: &mut Numbers) -> Case {
+fn made_up(numbers: &mut CaseNumbers) -> TaintCase {
     let mut arguments = vec![numbers.of(&["node", "nodes", "no"]).to_owned()];
     let targets: &[&str] = match numbers.below(10) {
         0 => &["{1}", "{2}"],
@@ -234,10 +234,10 @@ fn made_up(numbers: &mut Numbers) -> Case {
     for _ in 0..numbers.below(3) {
         arguments.push(numbers.of(&flags).to_owned());
     }
-    Case { arguments, before: [before(numbers), before(numbers)] }
+    TaintCase { arguments, before: [before(numbers), before(numbers)] }
 }
 
-fn change(numbers: &mut Numbers) -> String {
+fn change(numbers: &mut CaseNumbers) -> String {
     let key = numbers.of(&["a", "a", "b", "b", "example.com/c", "new", "x.y/z", "a.b"]);
     let effect = numbers.of(&[":NoSchedule", ":NoExecute", ":PreferNoSchedule"]);
     let value = numbers.of(&["", "", "=v", "=", "=1"]);
@@ -260,6 +260,6 @@ fn change(numbers: &mut Numbers) -> String {
     }
 }
 
-fn before(numbers: &mut Numbers) -> Vec<Value> {
+fn before(numbers: &mut CaseNumbers) -> Vec<Value> {
     (0..6).filter(|_| numbers.below(5) < 2).map(pool).collect()
 }

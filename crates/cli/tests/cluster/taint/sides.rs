@@ -1,6 +1,6 @@
 //! Runs the same arguments with kubectl and with taintward, on nodes of their own.
 
-use super::cases::Case;
+use super::cases::TaintCase;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -13,12 +13,12 @@ use tokio::runtime::Runtime;
 
 /// The program under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum TaintClient {
     Kubectl,
     Taintward,
 }
 
-impl Side {
+impl TaintClient {
     /// The names of its nodes, which are as long as the other side's.
     fn name(self, number: usize) -> String {
         match self {
@@ -37,7 +37,7 @@ impl Side {
 
 /// The result of a command.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Outcome {
+pub(crate) struct CommandOutcome {
     pub(crate) code: i32,
     pub(crate) out: String,
     pub(crate) message: String,
@@ -59,7 +59,7 @@ pub(crate) struct TaintComparison<'c> {
 impl<'c> TaintComparison<'c> {
     pub(crate) fn set(runtime: &'c Runtime, cluster: &Cluster, tools: &Binaries) -> Self {
         let api = runtime.block_on(cluster.api(Account::Admin)).unwrap();
-        for side in [Side::Kubectl, Side::Taintward] {
+        for side in [TaintClient::Kubectl, TaintClient::Taintward] {
             for number in [1, 2] {
                 let name = side.name(number);
                 runtime.block_on(create_node(&api, &name, &[])).unwrap();
@@ -79,10 +79,10 @@ impl<'c> TaintComparison<'c> {
         }
     }
 
-    pub(crate) fn command(&self, side: Side, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, side: TaintClient, arguments: &[&str]) -> Command {
         let program = match side {
-            Side::Kubectl => self.kubectl.clone(),
-            Side::Taintward => PathBuf::from(env!("CARGO_BIN_EXE_taintward")),
+            TaintClient::Kubectl => self.kubectl.clone(),
+            TaintClient::Taintward => PathBuf::from(env!("CARGO_BIN_EXE_taintward")),
         };
         let mut command = Command::new(program);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -92,27 +92,27 @@ impl<'c> TaintComparison<'c> {
     }
 
     /// The present node.
-    pub(crate) fn get_node(&self, side: Side, number: usize) -> Value {
+    pub(crate) fn get_node(&self, side: TaintClient, number: usize) -> Value {
         self.runtime.block_on(self.api.get(&format!("/api/v1/nodes/{}", side.name(number)))).unwrap()
     }
 
     /// The taints that a case's nodes have before.
-    pub(crate) fn before(&self, case: &Case) -> [Value; 2] {
+    pub(crate) fn before(&self, case: &TaintCase) -> [Value; 2] {
         case.before.clone().map(|taints| if taints.is_empty() { Value::Null } else { Value::Array(taints) })
     }
 
     /// Runs the case on both sides, kubectl first.
-    pub(crate) fn both(&self, case: &Case) -> [Outcome; 2] {
-        for side in [Side::Kubectl, Side::Taintward] {
+    pub(crate) fn both(&self, case: &TaintCase) -> [CommandOutcome; 2] {
+        for side in [TaintClient::Kubectl, TaintClient::Taintward] {
             for (taints, number) in case.before.iter().zip([1, 2]) {
                 let taints = json!({ "spec": { "taints": taints } });
                 patch(self.runtime, &self.api, &side.name(number), &taints);
             }
         }
-        [Side::Kubectl, Side::Taintward].map(|side| self.one(side, case))
+        [TaintClient::Kubectl, TaintClient::Taintward].map(|side| self.one(side, case))
     }
 
-    fn one(&self, side: Side, case: &Case) -> Outcome {
+    fn one(&self, side: TaintClient, case: &TaintCase) -> CommandOutcome {
         let mut arguments = vec!["taint".to_owned()];
         arguments.extend(case.arguments.iter().map(|argument| {
             let argument = argument.replace("{1}", &side.name(1)).replace("{2}", &side.name(2));
@@ -128,11 +128,11 @@ impl<'c> TaintComparison<'c> {
             }
             text.replace(&format!("{}-", side.label()), "node-").replace(side.label(), "side")
         };
-        Outcome {
+        CommandOutcome {
             code: done.status.code().unwrap(),
             out: known_differences_of_output(side, case, &undated(&alike(&done.stdout))),
             message: match known_differences(side, &alike(&done.stderr)) {
-                message if self.old && side == Side::Kubectl => in_new_words(message),
+                message if self.old && side == TaintClient::Kubectl => in_new_words(message),
                 message => message,
             },
             nodes: [1, 2].map(|number| self.get_node(side, number)["spec"]["taints"].clone()),
@@ -140,7 +140,7 @@ impl<'c> TaintComparison<'c> {
     }
 
     /// Follows each version of a node, from now on.
-    pub(crate) fn watch(&self, name: &str) -> Versions<'_, 'c> {
+    pub(crate) fn watch(&self, name: &str) -> ToolVersions<'_, 'c> {
         let mut command = Command::new(&self.kubectl);
         command.env_clear().env("HOME", &self.home).env("KUBECONFIG", &self.kubeconfig);
         command.args(["get", "node", name, "--watch", "-o", "jsonpath={@}{\"\\n\"}"]);
@@ -155,7 +155,7 @@ impl<'c> TaintComparison<'c> {
             }
         });
         let first = versions.recv_timeout(STARTUP_TIMEOUT).unwrap();
-        Versions { comparison: self, name: name.to_owned(), child, versions, seen: vec![first] }
+        ToolVersions { comparison: self, name: name.to_owned(), child, versions, seen: vec![first] }
     }
 }
 
@@ -163,7 +163,7 @@ impl<'c> TaintComparison<'c> {
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A watch of one node.
-pub(crate) struct Versions<'s, 'c> {
+pub(crate) struct ToolVersions<'s, 'c> {
     comparison: &'s TaintComparison<'c>,
     name: String,
     child: std::process::Child,
@@ -171,7 +171,7 @@ pub(crate) struct Versions<'s, 'c> {
     seen: Vec<Value>,
 }
 
-impl Versions<'_, '_> {
+impl ToolVersions<'_, '_> {
     /// All versions up to the one with this label.
     pub(crate) fn until_label(mut self, label: &str) -> Vec<Value> {
         let body = json!({ "metadata": { "labels": { label: "yes" } } });
@@ -187,7 +187,7 @@ impl Versions<'_, '_> {
     }
 }
 
-impl Drop for Versions<'_, '_> {
+impl Drop for ToolVersions<'_, '_> {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -216,8 +216,8 @@ fn undated(text: &str) -> String {
 }
 
 /// Removes the differences of standard output that docs/differences.md lists under KT, and no others.
-fn known_differences_of_output(side: Side, case: &Case, text: &str) -> String {
-    if side == Side::Kubectl {
+fn known_differences_of_output(side: TaintClient, case: &TaintCase, text: &str) -> String {
+    if side == TaintClient::Kubectl {
         return text.to_owned();
     }
     let typed = |flag: &str| case.arguments.iter().any(|argument| argument.starts_with(flag));
@@ -240,19 +240,19 @@ fn in_new_words(message: String) -> String {
 }
 
 /// Removes the differences of standard error that docs/differences.md lists under KT, and no others.
-fn known_differences(side: Side, text: &str) -> String {
+fn known_differences(side: TaintClient, text: &str) -> String {
     let quoted = "    kubectl: ";
     let quotes = text.lines().any(|line| line.starts_with(quoted));
     let lines = text.lines().filter_map(|line| match side {
         // Before kubectl's message: a short one, and the mark below the wrong character.
-        Side::Taintward if quotes => match line.strip_prefix(quoted) {
+        TaintClient::Taintward if quotes => match line.strip_prefix(quoted) {
             Some(quote) => Some(format!("error: {quote}")),
             None if line.starts_with("    ") || line.starts_with("error: ") => None,
             None => Some(line.to_owned()),
         },
-        Side::Taintward => Some(line.to_owned()),
+        TaintClient::Taintward => Some(line.to_owned()),
         // The program's name in the hint; log lines with a time and a source location.
-        Side::Kubectl => match line.split_once("] ") {
+        TaintClient::Kubectl => match line.split_once("] ") {
             Some((head, warning)) if head.starts_with('W') => Some(format!("warning: {warning}")),
             _ => Some(without_patterns(&line.replace("See 'kubectl taint -h'", "See 'taintward taint -h'"))),
         },

@@ -1,15 +1,15 @@
 //! Tests the webhook without an API server, and without pools and policies.
 
-use super::super::admission::client::{Client, believing, question};
-use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all, free_port};
+use super::super::admission::client::{WebhookClient, believing, question};
+use super::super::admission::hook::{Hook, HookFiles, STARTUP_TIMEOUT, all, free_port};
 use super::super::admission::register::plain_pod;
 use super::WebhookHarness;
 use serde_json::Value;
 use taintward_envtest::{Account, wait};
 
-async fn client(harness: &WebhookHarness, hook: &Hook) -> Client {
+async fn client(harness: &WebhookHarness, hook: &Hook) -> WebhookClient {
     let believing = believing(&harness.authority.certificate, None);
-    let connected = async || Ok(Client::connect(hook.port, &believing).await.ok());
+    let connected = async || Ok(WebhookClient::connect(hook.port, &believing).await.ok());
     wait::until("the webhook to listen", STARTUP_TIMEOUT, connected).await.unwrap()
 }
 
@@ -25,7 +25,7 @@ fn nowhere(harness: &WebhookHarness) -> std::path::PathBuf {
 /// The webhook answers: objects are admitted, or rejected if its flag says so.
 pub(crate) async fn without_an_api_server(harness: &WebhookHarness) {
     let (files, nowhere) =
-        (Files::new(&harness.cluster, "nowhere", &harness.authority).flags(), nowhere(harness));
+        (HookFiles::new(&harness.cluster, "nowhere", &harness.authority).flags(), nowhere(harness));
     let start = |more: &[&str]| Hook::start(&harness.cluster, &nowhere, &all(&files, more));
     let mut lenient = start(&[]);
     let strict = start(&["--until-ready=refuse"]);
@@ -49,7 +49,7 @@ pub(crate) async fn without_an_api_server(harness: &WebhookHarness) {
 
 /// Without the definitions there are no pools and policies, as the log says; default tolerations are added.
 pub(crate) async fn without_definitions(harness: &WebhookHarness) {
-    let files = Files::new(&harness.cluster, "undefined", &harness.authority).flags();
+    let files = HookFiles::new(&harness.cluster, "undefined", &harness.authority).flags();
     let hook = Hook::start(&harness.cluster, &harness.account, &all(&files, &[])).ready().await;
     for resource in ["dedicatedpools", "taintwardpolicies"] {
         let message = hook.message("install the CustomResourceDefinitions");

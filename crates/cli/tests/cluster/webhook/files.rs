@@ -1,7 +1,7 @@
 //! Tests certificate files that are renewed or corrupted under load.
 
-use super::super::admission::client::{Client, believing};
-use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
+use super::super::admission::client::{WebhookClient, believing};
+use super::super::admission::hook::{Hook, HookFiles, STARTUP_TIMEOUT, all};
 use super::super::admission::load::Load;
 use super::super::admission::register::{Registered, namespace, register_as, requests};
 use super::WebhookHarness;
@@ -15,7 +15,7 @@ const FAILURES: &str = "taintward_webhook_certificate_reload_failures_total";
 
 pub(crate) async fn renewed_and_spoilt_under_load(harness: &WebhookHarness) {
     let (first, second) = (&harness.authority, TestAuthority::new().unwrap());
-    let files = Files::new(&harness.cluster, "files", first);
+    let files = HookFiles::new(&harness.cluster, "files", first);
     let flags = files.flags();
     namespace(&harness.api, "files", "files", json!({})).await;
     let mut hook = Hook::start(&harness.cluster, &harness.account, &all(&flags, &[])).ready().await;
@@ -63,6 +63,6 @@ pub(crate) async fn renewed_and_spoilt_under_load(harness: &WebhookHarness) {
 
 /// The certificate presented to a client that trusts these authorities; `None` if the client rejects it.
 async fn shown(hook: &Hook, authorities: &str) -> Option<Vec<u8>> {
-    let client = Client::connect(hook.port, &believing(authorities, None)).await;
+    let client = WebhookClient::connect(hook.port, &believing(authorities, None)).await;
     client.ok().map(|client| client.shown)
 }

@@ -1,6 +1,6 @@
 //! Tests that no pod passes a pool that denies by being hard to parse: deep nesting, long bodies.
 
-use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
+use super::super::admission::hook::{Hook, HookFiles, STARTUP_TIMEOUT, all};
 use super::super::admission::register::{
     Registered, namespace, plain_pod, pods, register_as, rejection, requests,
 };
@@ -46,7 +46,7 @@ fn escaped(mut pod: Value) -> Value {
 
 pub(crate) async fn no_pod_gets_past_by_being_hard_to_parse(harness: &WebhookHarness) {
     let api = &harness.api;
-    let files = Files::new(&harness.cluster, PLACE, &harness.authority).flags();
+    let files = HookFiles::new(&harness.cluster, PLACE, &harness.authority).flags();
     let hook = Hook::start(&harness.cluster, &harness.account, &all(&files, &[])).ready().await;
     namespace(api, PLACE, PLACE, json!({})).await;
     let reported =

@@ -1,13 +1,13 @@
 //! Tests that pods are created while the webhook is killed, with `failurePolicy: Ignore`.
 
-use super::super::admission::hook::{Files, Hook, all};
+use super::super::admission::hook::{Hook, HookFiles, all};
 use super::super::admission::load::Load;
 use super::super::admission::register::{Registered, namespace, register_as, requests};
 use super::WebhookHarness;
 use serde_json::json;
 
 pub(crate) async fn pods_still_come(harness: &WebhookHarness) {
-    let flags = Files::new(&harness.cluster, "killed", &harness.authority).flags();
+    let flags = HookFiles::new(&harness.cluster, "killed", &harness.authority).flags();
     namespace(&harness.api, "killed", "killed", json!({})).await;
     let mut hook = Hook::start(&harness.cluster, &harness.account, &all(&flags, &[])).ready().await;
     let authority = &harness.authority.certificate;

@@ -1,7 +1,7 @@
 //! Tests self-signed certificates: two replicas, one Secret, which is lost under load.
 
 use super::super::admission::account::{NAMESPACE, SECRET, make_secret};
-use super::super::admission::client::{Client, believing};
+use super::super::admission::client::{WebhookClient, believing};
 use super::super::admission::hook::{Hook, STARTUP_TIMEOUT, free_port};
 use super::super::admission::load::Load;
 use super::super::admission::register::{Registered, bundles, namespace, register_as, requests};
@@ -140,6 +140,6 @@ async fn a_while_passes(harness: &WebhookHarness) {
 
 /// The certificate presented to a client that trusts this authority; `None` if the client rejects it.
 async fn shown(hook: &Hook, authority: &str) -> Option<Vec<u8>> {
-    let client = Client::connect(hook.port, &believing(authority, None)).await;
+    let client = WebhookClient::connect(hook.port, &believing(authority, None)).await;
     client.ok().map(|client| client.shown)
 }

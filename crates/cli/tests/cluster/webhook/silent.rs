@@ -1,9 +1,9 @@
 //! Tests a paused replica whose connections stay open, while pods are created.
 
-use super::super::admission::hook::{Files, Hook, all, free_port};
+use super::super::admission::hook::{Hook, HookFiles, all, free_port};
 use super::super::admission::load::{CLIENTS, Load};
 use super::super::admission::register::{Registered, namespace, register_as, requests};
-use super::super::real::proxy::Proxy;
+use super::super::real::proxy::ScenarioProxy;
 use super::WebhookHarness;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -15,12 +15,12 @@ const SOON: Duration = Duration::from_secs(15);
 
 /// The Service leads new connections to the other replica; an API server must give up the open ones by itself.
 pub(crate) async fn requests_go_to_the_other_replica(harness: &WebhookHarness) {
-    let flags = Files::new(&harness.cluster, "silent", &harness.authority).flags();
+    let flags = HookFiles::new(&harness.cluster, "silent", &harness.authority).flags();
     namespace(&harness.api, "silent", "silent", json!({})).await;
     let start = async || Hook::start(&harness.cluster, &harness.account, &all(&flags, &[])).ready().await;
     let (first, second) = (start().await, start().await);
     let port = free_port();
-    let service = Proxy::on(port, first.port);
+    let service = ScenarioProxy::on(port, first.port);
     let authority = &harness.authority.certificate;
     let lenient = Registered {
         port,

@@ -1,6 +1,6 @@
 //! Tests warnings and rejections as kubectl prints them, and what a pod of a guarded namespace gets.
 
-use super::super::admission::hook::{Files, Hook, STARTUP_TIMEOUT, all};
+use super::super::admission::hook::{Hook, HookFiles, STARTUP_TIMEOUT, all};
 use super::super::admission::register::{Registered, namespace, plain_pod, register_as, requests};
 use super::WebhookHarness;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use taintward_envtest::api::PatchType;
 use taintward_envtest::wait;
 
 pub(crate) async fn kubectl_shows_them(harness: &WebhookHarness) {
-    let flags = Files::new(&harness.cluster, "words", &harness.authority).flags();
+    let flags = HookFiles::new(&harness.cluster, "words", &harness.authority).flags();
     namespace(&harness.api, "words", "words", json!({})).await;
     let hook =
         Hook::start(&harness.cluster, &harness.account, &all(&flags, &["--rules=*,advice,toleration-guard"]))

@@ -2,7 +2,7 @@
 
 /// How a page shows a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum PageForm {
     /// In a `console` block after `$ `, or as a line of an `sh` block.
     Fenced,
     /// As a line of an indented block. Output and other text have a fence with another word, such as `text`.
@@ -15,7 +15,7 @@ pub(crate) enum Form {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PageCommand {
     pub(crate) line: usize,
-    pub(crate) form: Form,
+    pub(crate) form: PageForm,
     pub(crate) text: String,
 }
 
@@ -37,13 +37,14 @@ pub(crate) fn page_commands(document: &str) -> Vec<PageCommand> {
         is_block = text.starts_with("    ") && (is_block || after_blank) || is_block && bare.is_empty();
         after_blank = bare.is_empty();
         match fence {
-            Some("console") => {
-                bare.strip_prefix("$ ").into_iter().for_each(|rest| collector.add(line, Form::Fenced, rest))
-            }
-            Some(language) if language.starts_with("sh") => collector.add(line, Form::Fenced, bare),
+            Some("console") => bare
+                .strip_prefix("$ ")
+                .into_iter()
+                .for_each(|rest| collector.add(line, PageForm::Fenced, rest)),
+            Some(language) if language.starts_with("sh") => collector.add(line, PageForm::Fenced, bare),
             Some(_) => {}
             None if bare.is_empty() => collector.end_paragraph(),
-            None if is_block => collector.add(line, Form::Indented, bare),
+            None if is_block => collector.add(line, PageForm::Indented, bare),
             None => collector.paragraph.push((line, text)),
         }
     }
@@ -60,7 +61,7 @@ struct CommandCollector<'d> {
 }
 
 impl CommandCollector<'_> {
-    fn add(&mut self, line: usize, form: Form, text: &str) {
+    fn add(&mut self, line: usize, form: PageForm, text: &str) {
         let code = text.split(" # ").next().unwrap().trim_end();
         let (code, is_open) = code.strip_suffix('\\').map_or((code, false), |start| (start, true));
         match self.commands.last_mut().filter(|_| self.is_open) {
@@ -82,7 +83,7 @@ impl CommandCollector<'_> {
             // With these, it is the form of several commands, not a command.
             let is_form = ["...", "…", "|"].iter().any(|mark| span.contains(mark));
             if number % 2 == 1 && !is_form && SPANS.iter().any(|program| span.starts_with(program)) {
-                self.commands.push(PageCommand { line: line + 1, form: Form::Span, text: span });
+                self.commands.push(PageCommand { line: line + 1, form: PageForm::Span, text: span });
             }
             line += part.matches('\n').count();
         }

@@ -2,9 +2,9 @@
 //!
 //! - Of a code span, only the subcommands and flags are checked, because it may be a part of a command.
 
-use super::page_commands::{Form, PageCommand, page_commands};
+use super::page_commands::{PageCommand, PageForm, page_commands};
 use crate::cli::document::here;
-use crate::cli::running::{Folder, Running, text};
+use crate::cli::running::{RunningSandbox, TestFolder, text};
 use crate::pages::TYPED;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -89,17 +89,18 @@ fn pages() -> Vec<String> {
 
 /// A sandbox, a folder with the files that pages name, and the programs.
 struct UntypedHarness {
-    folder: Folder,
+    folder: TestFolder,
     kubectl: PathBuf,
-    _sandbox: Running,
+    _sandbox: RunningSandbox,
 }
 
 impl UntypedHarness {
     fn set(page: &str, kubectl: &Path) -> Self {
-        let folder = Folder::named(&format!("untyped-{}", page.replace('/', "-")));
+        let folder = TestFolder::named(&format!("untyped-{}", page.replace('/', "-")));
         let cluster = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/documents/pages/cluster.yaml");
         let kubeconfig = folder.file("kubeconfig");
-        let mut sandbox = Running::start(&["--plain", "--load", cluster, "--kubeconfig-out", &kubeconfig]);
+        let mut sandbox =
+            RunningSandbox::start(&["--plain", "--load", cluster, "--kubeconfig-out", &kubeconfig]);
         sandbox.until("KUBECONFIG");
         let (programs, shop) = (folder.path().join("bin"), folder.path().join("deploy"));
         for folder in [&programs, &shop] {
@@ -139,7 +140,7 @@ impl UntypedHarness {
         if is_lasting || typed.ends_with(" -w") {
             // It has started when it prints its first line. This panics if it ends before.
             println!("{typed}");
-            let line = Running::of(self.bash(&format!("exec {typed} 2>&1"))).until("");
+            let line = RunningSandbox::of(self.bash(&format!("exec {typed} 2>&1"))).until("");
             return line.starts_with("error: ").then_some(line);
         }
         let done = self.bash(&typed).output().unwrap();
@@ -205,11 +206,11 @@ fn every_command_of_every_page_is_typed_or_exempt() {
             let fault = if let Some(start) = exemption(&typed) {
                 used.insert(start);
                 continue;
-            } else if form == Form::Fenced && is_typed {
+            } else if form == PageForm::Fenced && is_typed {
                 continue;
             } else if typed.starts_with("cargo ") {
                 wrong_target(&typed)
-            } else if form == Form::Span {
+            } else if form == PageForm::Span {
                 spans.entry(typed.clone()).or_insert_with(|| wrong_flag(&typed, kubectl.as_deref())).clone()
             } else if let Some(kubectl) = &kubectl {
                 ran += 1;

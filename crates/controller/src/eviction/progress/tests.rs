@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 
 /// What the API server does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Mood {
+enum ServerMood {
     Well,
     Forbids,
     Silent,
@@ -34,8 +34,8 @@ enum Mood {
 
 const LEASE: Span = Span::from_secs(3_600);
 
-struct EvictionHarness {
-    mood: Arc<Mutex<Mood>>,
+struct ProgressHarness {
+    mood: Arc<Mutex<ServerMood>>,
     check: Box<dyn Fn() -> Result<(), String>>,
     lead: watch::Sender<Leadership>,
     clock: Clock,
@@ -43,9 +43,9 @@ struct EvictionHarness {
     _loop: tokio::task::JoinHandle<()>,
 }
 
-impl EvictionHarness {
+impl ProgressHarness {
     /// A pod is due from the start.
-    async fn new(mood: Mood, is_leader: bool) -> Self {
+    async fn new(mood: ServerMood, is_leader: bool) -> Self {
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
         let mood = Arc::new(Mutex::new(mood));
         let serving = Arc::clone(&mood);
@@ -89,17 +89,17 @@ fn listed<F>(fact: F) -> Vec<ObjectEvent<F>> {
     vec![start, ObjectEvent::Applied { fact, listed: true }, ObjectEvent::ListCompleted]
 }
 
-async fn response(mood: Mood, request: Request<Body>) -> Response<Body> {
+async fn response(mood: ServerMood, request: Request<Body>) -> Response<Body> {
     let is_node = request.uri().path() == "/api/v1/nodes/n1";
     let rejected = match mood {
-        Mood::Silent => std::future::pending().await,
-        Mood::Forbids => true,
-        Mood::Denies => *request.method() == Method::DELETE,
-        Mood::Slow(time) if is_node => {
+        ServerMood::Silent => std::future::pending().await,
+        ServerMood::Forbids => true,
+        ServerMood::Denies => *request.method() == Method::DELETE,
+        ServerMood::Slow(time) if is_node => {
             tokio::time::sleep(time).await;
             false
         }
-        Mood::Slow(_) | Mood::Well => false,
+        ServerMood::Slow(_) | ServerMood::Well => false,
     };
     let (code, body) = match (rejected, is_node) {
         (true, _) => {
@@ -116,18 +116,18 @@ async fn response(mood: Mood, request: Request<Body>) -> Response<Body> {
 #[tokio::test(start_paused = true)]
 async fn the_check_fails_while_nothing_succeeds_for_due_pods() {
     let moods = [
-        (Mood::Forbids, "no such right"),
-        (Mood::Silent, "no answer from the API server"),
-        (Mood::Slow(Duration::from_secs(8)), ""),
+        (ServerMood::Forbids, "no such right"),
+        (ServerMood::Silent, "no answer from the API server"),
+        (ServerMood::Slow(Duration::from_secs(8)), ""),
     ];
     for (mood, why) in moods {
-        let harness = EvictionHarness::new(mood, true).await;
+        let harness = ProgressHarness::new(mood, true).await;
         assert_eq!(harness.after(9.0).await, Ok(()), "{mood:?}");
         let error = harness.after(2.5).await.unwrap_err();
         assert!(error.starts_with("no read or write for a due pod has succeeded for 1"), "{mood:?}: {error}");
         assert!(error.contains(why), "{mood:?}: {error}");
         assert!(harness.after(600.0).await.is_err(), "{mood:?}");
-        *harness.mood.lock().unwrap() = Mood::Well;
+        *harness.mood.lock().unwrap() = ServerMood::Well;
         assert_eq!(harness.after(60.0).await, Ok(()), "{mood:?}");
     }
 }
@@ -135,13 +135,13 @@ async fn the_check_fails_while_nothing_succeeds_for_due_pods() {
 #[tokio::test(start_paused = true)]
 async fn a_process_that_reads_successfully_or_is_not_the_leader_is_ready() {
     for (mood, is_leader) in [
-        (Mood::Well, true),
-        (Mood::Denies, true),
-        (Mood::Slow(Duration::from_millis(1_500)), true),
-        (Mood::Forbids, false),
-        (Mood::Silent, false),
+        (ServerMood::Well, true),
+        (ServerMood::Denies, true),
+        (ServerMood::Slow(Duration::from_millis(1_500)), true),
+        (ServerMood::Forbids, false),
+        (ServerMood::Silent, false),
     ] {
-        let harness = EvictionHarness::new(mood, is_leader).await;
+        let harness = ProgressHarness::new(mood, is_leader).await;
         for second in 0..120 {
             assert_eq!(harness.after(1.0).await, Ok(()), "{mood:?}, leader: {is_leader}, second {second}");
         }
@@ -151,7 +151,7 @@ async fn a_process_that_reads_successfully_or_is_not_the_leader_is_ready() {
 /// Another process acts now, and reports its own state.
 #[tokio::test(start_paused = true)]
 async fn a_process_that_no_longer_leads_is_ready_again() {
-    let harness = EvictionHarness::new(Mood::Forbids, true).await;
+    let harness = ProgressHarness::new(ServerMood::Forbids, true).await;
     assert!(harness.after(15.0).await.is_err());
     harness.lead.send_replace(leading(&harness.clock, None));
     assert_eq!(harness.after(2.0).await, Ok(()));

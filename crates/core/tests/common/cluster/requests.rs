@@ -2,7 +2,7 @@
 //!
 //! - Panics if a DELETE is committed that must not be (S1, S2, S3, S10).
 
-use super::{Cluster, Deleted, HoldTimes, Node, NodeTaint, Pod, SECOND, id_of, truncated};
+use super::{ClusterNode, ClusterPod, Deleted, HoldTimes, ModelCluster, NodeTaint, SECOND, id_of, truncated};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
@@ -12,7 +12,7 @@ use taintward_core::taint::TaintEffect;
 use taintward_core::testkit::node;
 use taintward_core::toleration::TolerationOperator;
 
-impl Cluster {
+impl ModelCluster {
     pub fn read_node(&self, name: &NodeName) -> LiveRead<NodeFact> {
         let Some(stored) = self.nodes.get(&id_of(name.as_str())) else { return LiveRead::NotFound };
         if stored.unreadable {
@@ -116,7 +116,7 @@ impl Cluster {
 
     /// Whether the pod at one moment of the window and its node at another made it due: a DELETE with only the UID as
     /// precondition cannot know more.
-    fn was_due_in_pieces(&self, pod: &Pod, oldest: i64) -> bool {
+    fn was_due_in_pieces(&self, pod: &ClusterPod, oldest: i64) -> bool {
         let past = || self.past.iter().filter(|(until, ..)| *until >= oldest);
         let pods = past().filter_map(|(.., pod)| pod.as_ref()).chain([pod]);
         let pods: Vec<_> = pods.filter(|then| *then.fact.id.uid() == *pod.fact.id.uid()).collect();
@@ -138,7 +138,7 @@ impl Cluster {
 
 /// The plain rule: each NoExecute taint, each toleration in order, the first that matches (MATCH-9, TE-17, D1, D6,
 /// D7, D11, NL-48).
-fn due(pod: &Pod, node: &Node, hold: &HoldTimes) -> Option<i64> {
+fn due(pod: &ClusterPod, node: &ClusterNode, hold: &HoldTimes) -> Option<i64> {
     if pod.unreadable || node.unreadable || pod.fact.mirror || pod.fact.life_phase != PodLifePhase::Live {
         return None;
     }
@@ -147,7 +147,7 @@ fn due(pod: &Pod, node: &Node, hold: &HoldTimes) -> Option<i64> {
     evicting.filter_map(|held| Some(due_for(pod, held)?.saturating_add(spent(held)?))).min()
 }
 
-fn due_for(pod: &Pod, held: &NodeTaint) -> Option<i64> {
+fn due_for(pod: &ClusterPod, held: &NodeTaint) -> Option<i64> {
     let from = held.since.max(pod.arrived);
     for toleration in &pod.fact.tolerations {
         let (effect, operator) = (&toleration.effect, &toleration.operator);

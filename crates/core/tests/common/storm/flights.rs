@@ -2,7 +2,7 @@
 //!
 //! - Panics if the engine violates its contract (D5, S12).
 
-use super::{EFFECTS_MAX, Fate, Flight, REQUEST_MAX, Storm, WINDOW};
+use super::{EFFECTS_MAX, REQUEST_MAX, RequestFate, Storm, StormFlight, WINDOW};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{EvictionEffect, EvictionInput};
@@ -47,7 +47,7 @@ impl Storm {
         if let EvictionEffect::DeletePod { pod, version: None, .. } = &effect {
             assert!(self.read.remove(pod), "S1, S10: by its UID alone, and not read: {effect:?} at {now:?}");
         }
-        let twin = |flight: &&Flight| !flight.orphan && same_object(&flight.effect, &effect);
+        let twin = |flight: &&StormFlight| !flight.orphan && same_object(&flight.effect, &effect);
         if let Some(twin) = self.flights.iter().find(twin) {
             panic!("{effect:?} while {:?} is under way", twin.effect);
         }
@@ -57,27 +57,35 @@ impl Storm {
             // The request's own time limits end it.
             let limit = confirmed.as_micros() + WINDOW;
             if commits > limit {
-                (fate, commits) = (Fate::Fails(ApiFailure::Unavailable), limit);
+                (fate, commits) = (RequestFate::Fails(ApiFailure::Unavailable), limit);
             }
         }
         let responses = commits + responses;
-        self.flights.push(Flight { effect, sent, commits, responses, fate, response: None, orphan: false });
+        self.flights.push(StormFlight {
+            effect,
+            sent,
+            commits,
+            responses,
+            fate,
+            response: None,
+            orphan: false,
+        });
     }
 
     /// The fate of the next request: an empty tape is a perfect harness.
-    fn draw(&mut self) -> (Fate, i64, i64) {
+    fn draw(&mut self) -> (RequestFate, i64, i64) {
         let fate = match self.tape.pop_front().unwrap_or(0) {
-            0..=135 => Fate::Done,
+            0..=135 => RequestFate::Done,
             // Not from the API server itself: for a read the client would not accept it.
-            136..=143 => Fate::Fails(ApiFailure::NotFound),
-            144..=153 => Fate::DoneUnheard,
-            154..=159 => Fate::Half,
-            160..=179 => Fate::Fails(ApiFailure::Unavailable),
-            180..=204 => Fate::Fails(ApiFailure::Conflict),
-            205..=219 => Fate::Fails(ApiFailure::Rejected),
-            220..=234 => Fate::Fails(ApiFailure::Forbidden),
-            235..=244 => Fate::Fails(ApiFailure::Throttled(None)),
-            245..=255 => Fate::Fails(ApiFailure::Throttled(Some(Span::from_secs(5)))),
+            136..=143 => RequestFate::Fails(ApiFailure::NotFound),
+            144..=153 => RequestFate::DoneUnheard,
+            154..=159 => RequestFate::Half,
+            160..=179 => RequestFate::Fails(ApiFailure::Unavailable),
+            180..=204 => RequestFate::Fails(ApiFailure::Conflict),
+            205..=219 => RequestFate::Fails(ApiFailure::Rejected),
+            220..=234 => RequestFate::Fails(ApiFailure::Forbidden),
+            235..=244 => RequestFate::Fails(ApiFailure::Throttled(None)),
+            245..=255 => RequestFate::Fails(ApiFailure::Throttled(Some(Span::from_secs(5)))),
         };
         let takes = match self.tape.pop_front().unwrap_or(0) {
             0..=127 => (0, 0),
@@ -105,7 +113,7 @@ impl Storm {
             self.send_changes();
             return true;
         }
-        let responded = |flight: &Flight| flight.response.is_some() && flight.responses <= now;
+        let responded = |flight: &StormFlight| flight.response.is_some() && flight.responses <= now;
         let Some(at) = self.flights.iter().position(responded) else { return false };
         let flight = self.flights.remove(at);
         if let (Some(response), false) = (flight.response, flight.orphan) {
@@ -117,7 +125,7 @@ impl Storm {
         true
     }
 
-    fn carry_out(&mut self, flight: &Flight) -> EvictionInput {
+    fn carry_out(&mut self, flight: &StormFlight) -> EvictionInput {
         let (cluster, fate) = (&mut self.cluster, flight.fate);
         match flight.effect.clone() {
             EvictionEffect::ReadNode { node } => {
@@ -140,7 +148,7 @@ impl Storm {
                 let result = responded(fate, || cluster.set_mark(&pod, &name, None, false).map(|_| ()));
                 EvictionInput::Unmarked { pod, result }
             }
-            EvictionEffect::DeletePod { pod, name, version, .. } if fate == Fate::Half => {
+            EvictionEffect::DeletePod { pod, name, version, .. } if fate == RequestFate::Half => {
                 cluster.half_delete(&pod, &name, version);
                 EvictionInput::Deleted { pod, result: Err(ApiFailure::Unavailable) }
             }
@@ -152,11 +160,14 @@ impl Storm {
     }
 }
 
-fn responded<T>(fate: Fate, carry_out: impl FnOnce() -> Result<T, ApiFailure>) -> Result<T, ApiFailure> {
+fn responded<T>(
+    fate: RequestFate,
+    carry_out: impl FnOnce() -> Result<T, ApiFailure>,
+) -> Result<T, ApiFailure> {
     match fate {
-        Fate::Done => carry_out(),
-        Fate::Fails(failure) => Err(failure),
-        Fate::DoneUnheard | Fate::Half => carry_out().and(Err(ApiFailure::Unavailable)),
+        RequestFate::Done => carry_out(),
+        RequestFate::Fails(failure) => Err(failure),
+        RequestFate::DoneUnheard | RequestFate::Half => carry_out().and(Err(ApiFailure::Unavailable)),
     }
 }
 

@@ -17,10 +17,10 @@ use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::scheduling::Labels;
 
 /// Watch events that are not delivered yet.
-pub type Events = Vec<DedicatedPoolInput>;
+pub type ServerEvents = Vec<DedicatedPoolInput>;
 
 #[derive(Default)]
-pub struct ApiServer {
+pub struct PoolApiServer {
     version: u64,
     pub pools: BTreeMap<Uid, PoolFact>,
     pub nodes: BTreeMap<String, PoolNodeFact>,
@@ -38,7 +38,7 @@ pub struct ApiServer {
     /// out of them.
     pub exposed: BTreeSet<Uid>,
     /// Undelivered events, in order.
-    pub events: Events,
+    pub events: ServerEvents,
     /// Requests that changed something.
     pub writes: Vec<String>,
 }
@@ -47,7 +47,7 @@ pub fn failed(failure: ApiFailure) -> PoolEffectFailure {
     PoolEffectFailure { failure, message: format!("{failure:?}").into() }
 }
 
-impl ApiServer {
+impl PoolApiServer {
     fn next_version(&mut self) -> Option<ResourceVersion> {
         self.version += 1;
         Some(ResourceVersion(self.version))

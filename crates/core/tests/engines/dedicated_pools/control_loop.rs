@@ -1,6 +1,6 @@
 //! Drives the engine on virtual time: late watches, slow and failing requests, restarts.
 
-use crate::dedicated_pools::api_server::{ApiServer, exemptions, failed};
+use crate::dedicated_pools::api_server::{PoolApiServer, exemptions, failed};
 use std::collections::BTreeMap;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
@@ -21,8 +21,8 @@ pub enum RequestOutcomes {
     Forbidden,
 }
 
-pub struct ControlLoop {
-    pub server: ApiServer,
+pub struct PoolLoop {
+    pub server: PoolApiServer,
     pub engine: DedicatedPoolEngine,
     pub now: Mono,
     pub outcomes: RequestOutcomes,
@@ -50,8 +50,8 @@ fn engine() -> DedicatedPoolEngine {
     })
 }
 
-impl ControlLoop {
-    pub fn new(mut server: ApiServer, seed: u64) -> Self {
+impl PoolLoop {
+    pub fn new(mut server: PoolApiServer, seed: u64) -> Self {
         server.list_all(true);
         Self {
             server,

@@ -1,7 +1,7 @@
 //! Tests which pools the guard contains when it is too large, rejected or gone.
 
-use crate::dedicated_pools::api_server::ApiServer;
-use crate::dedicated_pools::control_loop::{ControlLoop, RequestOutcomes};
+use crate::dedicated_pools::api_server::PoolApiServer;
+use crate::dedicated_pools::control_loop::{PoolLoop, RequestOutcomes};
 use crate::dedicated_pools::objects::{pool, pool_node, prepared};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{GUARD_BUDGET, GUARD_MAX, PoolCondition, PoolFact, PoolGuard};
@@ -17,8 +17,8 @@ fn sized(name: &str, bytes: usize) -> PoolFact {
     fact
 }
 
-fn server(pools: impl IntoIterator<Item = PoolFact>) -> ApiServer {
-    let mut server = ApiServer::default();
+fn server(pools: impl IntoIterator<Item = PoolFact>) -> PoolApiServer {
+    let mut server = PoolApiServer::default();
     server.guard = Some(PoolGuard::default());
     server.guard_most = Some(GUARD_MAX);
     for fact in pools {
@@ -29,29 +29,29 @@ fn server(pools: impl IntoIterator<Item = PoolFact>) -> ApiServer {
     server
 }
 
-fn live<'r>(run: &'r ControlLoop, name: &str) -> &'r PoolFact {
+fn live<'r>(run: &'r PoolLoop, name: &str) -> &'r PoolFact {
     run.server.pools.values().find(|fact| *fact.pool.name == *name).unwrap()
 }
 
 /// Whether the guard has the pool, and the pool the label.
-fn validity(run: &ControlLoop, name: &str) -> (bool, bool) {
+fn validity(run: &PoolLoop, name: &str) -> (bool, bool) {
     let fact = live(run, name);
     (run.server.is_guarded(&fact.uid), fact.has_guard_label)
 }
 
-fn guarded<'r>(run: &'r ControlLoop, name: &str) -> &'r PoolCondition {
+fn guarded<'r>(run: &'r PoolLoop, name: &str) -> &'r PoolCondition {
     let recorded = live(run, name).recorded.as_ref().unwrap();
     recorded.conditions.iter().find(|one| *one.kind == *"Guarded").unwrap()
 }
 
-fn change(run: &mut ControlLoop, name: &str, edit: impl FnOnce(&mut PoolFact)) {
+fn change(run: &mut PoolLoop, name: &str, edit: impl FnOnce(&mut PoolFact)) {
     let mut fact = live(run, name).clone();
     edit(&mut fact);
     fact.generation += 1;
     run.server.put_pool(fact);
 }
 
-fn millis(run: &mut ControlLoop, most: i64, until: impl Fn(&ControlLoop) -> bool) -> i64 {
+fn millis(run: &mut PoolLoop, most: i64, until: impl Fn(&PoolLoop) -> bool) -> i64 {
     for passed in 0..most / 50 {
         if until(run) {
             return passed * 50;
@@ -65,7 +65,7 @@ fn millis(run: &mut ControlLoop, most: i64, until: impl Fn(&ControlLoop) -> bool
 #[test]
 fn the_largest_pools_are_left_out_and_changes_of_the_others_take_effect() {
     let many = (0..40).map(|at| sized(&format!("fill{at}"), 53_000));
-    let mut run = ControlLoop::new(server([sized("victim", 100)].into_iter().chain(many)), 7);
+    let mut run = PoolLoop::new(server([sized("victim", 100)].into_iter().chain(many)), 7);
     run.run_for(Span::from_secs(30));
     let all: Vec<String> = (0..40).map(|at| format!("fill{at}")).collect();
     let inside = all.iter().filter(|name| validity(&run, name) == (true, true)).count();
@@ -80,7 +80,7 @@ fn the_largest_pools_are_left_out_and_changes_of_the_others_take_effect() {
     assert_eq!((&*guarded(&run, "victim").status, run.engine.stats().unguarded), ("True", 21));
     change(&mut run, "victim", |fact| fact.pool.users.users.clear());
     let victim = live(&run, "victim").uid.clone();
-    let revoked = |run: &ControlLoop| {
+    let revoked = |run: &PoolLoop| {
         let guard = run.server.guard.as_ref().unwrap();
         guard.pools.iter().any(|pool| pool.uid == victim && pool.users.users.is_empty())
     };
@@ -102,7 +102,7 @@ fn the_largest_pools_are_left_out_and_changes_of_the_others_take_effect() {
 #[test]
 fn a_pool_loses_its_label_before_it_is_left_out() {
     let large = (0..3).map(|at| sized(&format!("large{at}"), 300_000));
-    let mut run = ControlLoop::new(server([sized("victim", 100)].into_iter().chain(large)), 7);
+    let mut run = PoolLoop::new(server([sized("victim", 100)].into_iter().chain(large)), 7);
     run.run_for(Span::from_secs(20));
     assert!((0..3).all(|at| validity(&run, &format!("large{at}")) == (true, true)));
     for at in 0..4 {
@@ -112,15 +112,14 @@ fn a_pool_loses_its_label_before_it_is_left_out() {
     }
     change(&mut run, "victim", |fact| fact.pool.users.users.clear());
     let victim = live(&run, "victim").uid.clone();
-    let revoked = |run: &ControlLoop| {
+    let revoked = |run: &PoolLoop| {
         let guard = run.server.guard.as_ref().unwrap();
         guard.pools.iter().any(|pool| pool.uid == victim && pool.users.users.is_empty())
     };
     assert!(millis(&mut run, 2_000, revoked) < 600, "a pool that is pushed out delays no change");
-    let is_without =
-        |run: &ControlLoop| (0..3).any(|at| validity(run, &format!("large{at}")) == (true, false));
+    let is_without = |run: &PoolLoop| (0..3).any(|at| validity(run, &format!("large{at}")) == (true, false));
     millis(&mut run, 2_000, is_without);
-    let is_out = |run: &ControlLoop| (0..3).any(|at| validity(run, &format!("large{at}")) == (false, false));
+    let is_out = |run: &PoolLoop| (0..3).any(|at| validity(run, &format!("large{at}")) == (false, false));
     let took = millis(&mut run, 10_000, is_out);
     assert!((4_900..7_000).contains(&took), "{took} ms");
     run.run_for(Span::from_secs(20));
@@ -132,7 +131,7 @@ fn if_the_guard_cannot_be_written_pools_that_differ_lose_their_label() {
     for failure in
         [ApiFailure::Forbidden, ApiFailure::Rejected, ApiFailure::Unavailable, ApiFailure::Conflict]
     {
-        let mut run = ControlLoop::new(server([sized("victim", 100), sized("other", 100)]), 7);
+        let mut run = PoolLoop::new(server([sized("victim", 100), sized("other", 100)]), 7);
         run.run_for(Span::from_secs(20));
         assert_eq!((validity(&run, "victim"), validity(&run, "other")), ((true, true), (true, true)));
         run.server.guard_rejection = Some(failure);
@@ -159,7 +158,7 @@ fn if_the_guard_cannot_be_written_pools_that_differ_lose_their_label() {
 /// A follower has not failed: when it leads, all pools keep their label.
 #[test]
 fn a_new_leader_removes_no_label() {
-    let mut run = ControlLoop::new(server([sized("victim", 100)]), 7);
+    let mut run = PoolLoop::new(server([sized("victim", 100)]), 7);
     run.run_for(Span::from_secs(20));
     (run.leading, run.server.guard_rejection) = (false, None);
     run.run_for(Span::from_secs(200));
@@ -173,7 +172,7 @@ fn a_new_leader_removes_no_label() {
 
 #[test]
 fn a_guard_that_is_gone_or_changed_is_noticed_within_seconds() {
-    let mut run = ControlLoop::new(server([sized("victim", 100)]), 7);
+    let mut run = PoolLoop::new(server([sized("victim", 100)]), 7);
     run.run_for(Span::from_secs(20));
     run.server.tamper(Some(PoolGuard::default()));
     run.tampered = true;
@@ -191,7 +190,7 @@ fn a_guard_that_is_gone_or_changed_is_noticed_within_seconds() {
 /// However long the pauses of what failed before are.
 #[test]
 fn a_changed_guard_is_noticed_while_writes_fail_and_after_an_outage() {
-    let mut run = ControlLoop::new(server([sized("victim", 100), sized("other", 100)]), 7);
+    let mut run = PoolLoop::new(server([sized("victim", 100), sized("other", 100)]), 7);
     run.tampered = true;
     run.run_for(Span::from_secs(20));
     run.server.guard_rejection = Some(ApiFailure::Unavailable);
@@ -209,7 +208,7 @@ fn a_changed_guard_is_noticed_while_writes_fail_and_after_an_outage() {
     assert!(live(&run, "victim").has_guard_label, "its copy is right");
     run.outcomes = RequestOutcomes::Responded;
     run.server.tamper(Some(PoolGuard::default()));
-    let is_out = |run: &ControlLoop| validity(run, "victim") != (false, true);
+    let is_out = |run: &PoolLoop| validity(run, "victim") != (false, true);
     let took = millis(&mut run, 4_000, is_out);
     assert!(took < 3_000, "the reads of its version have failed before: {took} ms");
 }
@@ -218,7 +217,7 @@ fn a_changed_guard_is_noticed_while_writes_fail_and_after_an_outage() {
 #[test]
 fn the_pause_of_a_pool_does_not_keep_its_label() {
     for seconds in 0..6 {
-        let mut run = ControlLoop::new(server([sized("victim", 100)]), 7);
+        let mut run = PoolLoop::new(server([sized("victim", 100)]), 7);
         run.run_for(Span::from_secs(20));
         run.outcomes = RequestOutcomes::Forbidden;
         change(&mut run, "victim", |fact| fact.finalizers.clear());
@@ -235,14 +234,14 @@ fn the_pause_of_a_pool_does_not_keep_its_label() {
 /// Until every API server knows by the pool's status that the node is the pool's, the node is unknown.
 #[test]
 fn a_node_that_joins_a_pool_that_is_left_out_is_unknown_at_first() {
-    let mut run = ControlLoop::new(server([sized("large", 1_100_000), sized("victim", 100)]), 7);
+    let mut run = PoolLoop::new(server([sized("large", 1_100_000), sized("victim", 100)]), 7);
     run.run_for(Span::from_secs(20));
     assert_eq!((validity(&run, "large"), validity(&run, "victim")), ((false, false), (true, true)));
     change(&mut run, "large", |fact| fact.pool.members.names.push("joins".into()));
     run.run_for(Span::from_secs(5));
     run.server.put_node(pool_node("joins"));
-    let is_known = |run: &ControlLoop| run.server.guard.as_ref().unwrap().nodes.contains("joins");
-    let is_named = |run: &ControlLoop| {
+    let is_known = |run: &PoolLoop| run.server.guard.as_ref().unwrap().nodes.contains("joins");
+    let is_named = |run: &PoolLoop| {
         let recorded = live(run, "large").recorded.as_ref().unwrap();
         recorded.status.members.iter().any(|name| **name == *"joins")
     };
@@ -258,7 +257,7 @@ fn a_pool_without_room_for_nodes_leaves_the_guard_empty() {
     for at in 0..9_000 {
         server.put_node(pool_node(&format!("{at:0120}")));
     }
-    let mut run = ControlLoop::new(server, 7);
+    let mut run = PoolLoop::new(server, 7);
     run.run_for(Span::from_secs(20));
     assert_eq!(validity(&run, "victim"), (false, false));
     assert!(run.server.guard.as_ref().unwrap().nodes.is_empty());

@@ -1,8 +1,8 @@
 //! Tests that any sequence of edits, watch events and failures ends as the rules say, and that nothing is written
 //! afterwards.
 
-use crate::dedicated_pools::api_server::ApiServer;
-use crate::dedicated_pools::control_loop::{ControlLoop, RequestOutcomes};
+use crate::dedicated_pools::api_server::PoolApiServer;
+use crate::dedicated_pools::control_loop::{PoolLoop, RequestOutcomes};
 use crate::dedicated_pools::objects::{pool, pool_node, pool_taint, resident};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,20 +24,20 @@ fn runs() -> Config {
 }
 
 /// An action of a user.
-type Command = (u8, u8, u8);
+type PoolCommand = (u8, u8, u8);
 
-fn uid_of(server: &ApiServer, name: &str) -> Option<Uid> {
+fn uid_of(server: &PoolApiServer, name: &str) -> Option<Uid> {
     server.pools.values().find(|fact| *fact.pool.name == *name).map(|fact| fact.uid.clone())
 }
 
-fn edit_pool(server: &mut ApiServer, name: &str, edit: impl FnOnce(&mut DedicatedPool)) {
+fn edit_pool(server: &mut PoolApiServer, name: &str, edit: impl FnOnce(&mut DedicatedPool)) {
     let Some(mut fact) = uid_of(server, name).map(|uid| server.pools[&uid].clone()) else { return };
     edit(&mut fact.pool);
     fact.generation += 1;
     server.put_pool(fact);
 }
 
-fn edit_node(server: &mut ApiServer, name: &str, edit: impl FnOnce(&mut PoolNode)) {
+fn edit_node(server: &mut PoolApiServer, name: &str, edit: impl FnOnce(&mut PoolNode)) {
     let Some(mut fact) = server.nodes.get(name).cloned() else { return };
     edit(&mut fact.node);
     server.put_node(fact);
@@ -47,7 +47,7 @@ fn names(from: u8) -> Vec<String> {
     [from % 4, (from + 1) % 4].map(|at| format!("n{at}")).into()
 }
 
-fn command(run: &mut ControlLoop, (kind, a, b): Command, number: usize) {
+fn command(run: &mut PoolLoop, (kind, a, b): PoolCommand, number: usize) {
     let (pool_name, node_name, server) = (format!("p{}", a % 3), format!("n{}", a % 4), &mut run.server);
     match kind {
         0 | 1 if uid_of(server, &pool_name).is_none() => {
@@ -126,7 +126,7 @@ fn command(run: &mut ControlLoop, (kind, a, b): Command, number: usize) {
     run.run_for(Span::from_millis(i64::from(a) * 300));
 }
 
-fn counts(server: &ApiServer, pools: &[DedicatedPool], validity: &[PoolValidity]) -> Vec<PoolStatus> {
+fn counts(server: &PoolApiServer, pools: &[DedicatedPool], validity: &[PoolValidity]) -> Vec<PoolStatus> {
     let nodes = server.live_nodes();
     let nodes: Vec<&PoolNode> = nodes.iter().collect();
     let pods: Vec<PodOnNode<'_>> = server
@@ -137,7 +137,7 @@ fn counts(server: &ApiServer, pools: &[DedicatedPool], validity: &[PoolValidity]
     status(pools, validity, &nodes, pods, &PoolExemptions::default(), RecordTrust::Pools)
 }
 
-fn assert_settled(server: &ApiServer) {
+fn assert_settled(server: &PoolApiServer) {
     let pools: Vec<DedicatedPool> = server.pools.values().map(|fact| fact.pool.clone()).collect();
     let nodes = server.live_nodes();
     assert!(pools.iter().all(|pool| !pool.leaving), "{pools:?}");
@@ -206,8 +206,8 @@ fn assert_released(pools: &[DedicatedPool], validity: &[PoolValidity], node: &Po
     }
 }
 
-fn world() -> ApiServer {
-    let mut server = ApiServer::default();
+fn world() -> PoolApiServer {
+    let mut server = PoolApiServer::default();
     server.guard = Some(PoolGuard::default());
     ["n0", "n1", "n2", "open"].into_iter().for_each(|name| _ = server.put_node(pool_node(name)));
     server.put_namespace("team", &[("team", "p0")]);
@@ -224,7 +224,7 @@ proptest! {
         commands in vec((0..29_u8, 0..8_u8, 0..8_u8), 0..40),
         seed: u64,
     ) {
-        let mut run = ControlLoop::new(world(), seed);
+        let mut run = PoolLoop::new(world(), seed);
         run.outcomes = RequestOutcomes::Unreliable;
         for (number, one) in commands.into_iter().enumerate() {
             command(&mut run, one, number);

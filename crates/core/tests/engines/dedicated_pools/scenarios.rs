@@ -1,7 +1,7 @@
 //! Tests single scenarios, each request in its order.
 
-use crate::dedicated_pools::api_server::ApiServer;
-use crate::dedicated_pools::control_loop::{ControlLoop, RequestOutcomes};
+use crate::dedicated_pools::api_server::PoolApiServer;
+use crate::dedicated_pools::control_loop::{PoolLoop, RequestOutcomes};
 use crate::dedicated_pools::objects::{dedicated, pool, pool_node, pool_taint, prepared, resident};
 use taintward_core::admission::pool::{DaemonSetPolicy, PoolEnforcement};
 use taintward_core::dedicated_pools::{
@@ -13,8 +13,8 @@ use taintward_core::identity::NodeName;
 use taintward_core::time::Span;
 
 /// A server with these pools and nodes, one more node that stays open to all, and two namespaces.
-fn server(pools: &[PoolFact], nodes: &[PoolNodeFact]) -> ApiServer {
-    let mut server = ApiServer::default();
+fn server(pools: &[PoolFact], nodes: &[PoolNodeFact]) -> PoolApiServer {
+    let mut server = PoolApiServer::default();
     server.guard = Some(PoolGuard::default());
     pools.iter().cloned().for_each(|fact| _ = server.put_pool(fact));
     nodes.iter().cloned().chain([pool_node("open")]).for_each(|fact| _ = server.put_node(fact));
@@ -23,13 +23,13 @@ fn server(pools: &[PoolFact], nodes: &[PoolNodeFact]) -> ApiServer {
     server
 }
 
-fn after(seconds: i64, server: ApiServer) -> ControlLoop {
-    let mut run = ControlLoop::new(server, 7);
+fn after(seconds: i64, server: PoolApiServer) -> PoolLoop {
+    let mut run = PoolLoop::new(server, 7);
     run.run_for(Span::from_secs(seconds));
     run
 }
 
-fn ready(run: &ControlLoop, name: &str) -> (String, String) {
+fn ready(run: &PoolLoop, name: &str) -> (String, String) {
     let fact = run.server.pools.values().find(|fact| *fact.pool.name == *name).unwrap();
     let ready = fact.ready_condition().unwrap();
     (ready.reason.to_string(), ready.message.to_string())
@@ -64,7 +64,7 @@ fn a_new_taint_is_recorded_before_it_is_added_and_the_old_one_forgotten_after_it
     let mut changed = prepared("a", &["n1"]);
     changed.pool.taint.value = "b".into();
     changed.pool.label.as_mut().unwrap().value = "b".into();
-    let mut run = ControlLoop::new(server(&[changed.clone()], &[dedicated("n1", "a")]), 7);
+    let mut run = PoolLoop::new(server(&[changed.clone()], &[dedicated("n1", "a")]), 7);
     run.run_for(Span::from_millis(60));
     let Some(PoolEffect::UpdateStatus { marks, .. }) = run.pulled.first() else { panic!("{:?}", run.pulled) };
     assert_eq!(marks.len(), 4, "the marks it adds now, and those still on nodes: {marks:?}");
@@ -116,7 +116,7 @@ fn a_node_that_is_taken_out_of_a_pool_loses_its_marks_whatever_its_record_says()
         ["{}", "", "a", "ghost", "ghost label:dedicated=ghost", "ghost taint:dedicated=a:NoSchedule"]
     {
         let mut run =
-            ControlLoop::new(server(&[prepared("a", &["n1", "n2"])], &[pool_node("n1"), pool_node("n2")]), 7);
+            PoolLoop::new(server(&[prepared("a", &["n1", "n2"])], &[pool_node("n1"), pool_node("n2")]), 7);
         run.run_for(Span::from_secs(10));
         assert_eq!(run.server.nodes["n2"].node, dedicated("n2", "a").node);
         let mut forged = run.server.nodes["n2"].clone();
@@ -146,7 +146,7 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
     {
         server.put_pod(resident(name, namespace, node));
     }
-    let mut run = ControlLoop::new(server, 7);
+    let mut run = PoolLoop::new(server, 7);
     run.run_for(Span::from_millis(60));
     let Some(PoolEffect::UpdateStatus { status, .. }) = run.pulled.first() else {
         panic!("{:?}", run.pulled)
@@ -170,7 +170,7 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
 
 #[test]
 fn a_status_says_why_nodes_are_not_written_yet() {
-    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[pool_node("n1")]), 7);
+    let mut run = PoolLoop::new(server(&[prepared("a", &["n1"])], &[pool_node("n1")]), 7);
     run.run_for(Span::from_millis(25));
     run.outcomes = RequestOutcomes::Forbidden;
     run.run_for(Span::from_secs(5));
@@ -201,7 +201,7 @@ fn a_status_says_why_nodes_are_not_written_yet() {
 
 #[test]
 fn a_follower_pulls_nothing_and_finds_all_due_effects_when_it_leads() {
-    let mut run = ControlLoop::new(server(&[pool("a", &["n1"])], &[pool_node("n1")]), 7);
+    let mut run = PoolLoop::new(server(&[pool("a", &["n1"])], &[pool_node("n1")]), 7);
     run.leading = false;
     run.run_for(Span::from_secs(300));
     assert!(run.server.writes.is_empty() && run.pulled.is_empty());
@@ -214,7 +214,7 @@ fn a_follower_pulls_nothing_and_finds_all_due_effects_when_it_leads() {
 
 #[test]
 fn a_known_node_and_its_pool_are_in_one_write() {
-    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[pool_node("n1"), pool_node("n2")]), 7);
+    let mut run = PoolLoop::new(server(&[prepared("a", &["n1"])], &[pool_node("n1"), pool_node("n2")]), 7);
     run.run_for(Span::from_millis(60));
     let guard = run.server.guard.clone().unwrap();
     let names = |names: &[&str]| names.iter().map(|&name| name.into()).collect();
@@ -239,9 +239,9 @@ fn a_known_node_and_its_pool_are_in_one_write() {
 
 #[test]
 fn a_pool_has_the_label_while_the_guard_contains_it() {
-    let mut run = ControlLoop::new(server(&[prepared("a", &["n1"])], &[pool_node("n1")]), 7);
+    let mut run = PoolLoop::new(server(&[prepared("a", &["n1"])], &[pool_node("n1")]), 7);
     let uid = prepared("a", &[]).uid;
-    let labelled = |run: &ControlLoop| run.server.pools[&uid].has_guard_label;
+    let labelled = |run: &PoolLoop| run.server.pools[&uid].has_guard_label;
     run.run_for(Span::from_secs(5));
     assert!(run.server.is_guarded(&uid) && !labelled(&run), "an API server may not have observed it");
     run.run_for(Span::from_millis(200));
@@ -275,8 +275,7 @@ fn a_pool_has_the_label_while_the_guard_contains_it() {
 #[test]
 fn an_undecodable_pool_stays_in_the_guard_and_a_deleted_one_does_not() {
     let (odd, gone) = (prepared("a", &["n1"]), prepared("b", &["n2"]));
-    let mut run =
-        ControlLoop::new(server(&[odd.clone(), gone.clone()], &[pool_node("n1"), pool_node("n2")]), 7);
+    let mut run = PoolLoop::new(server(&[odd.clone(), gone.clone()], &[pool_node("n1"), pool_node("n2")]), 7);
     run.run_for(Span::from_secs(10));
     run.server.undecodable.push(odd.uid.clone());
     let live = run.server.pools[&odd.uid].clone();
@@ -291,7 +290,7 @@ fn an_undecodable_pool_stays_in_the_guard_and_a_deleted_one_does_not() {
 
 #[test]
 fn without_the_definition_nothing_is_done() {
-    let mut run = ControlLoop::new(server(&[pool("a", &["n1"])], &[pool_node("n1")]), 7);
+    let mut run = PoolLoop::new(server(&[pool("a", &["n1"])], &[pool_node("n1")]), 7);
     let now = run.time();
     run.engine.handle(taintward_core::dedicated_pools::DedicatedPoolInput::DefinitionAbsent(true), now);
     run.run_for(Span::from_secs(30));

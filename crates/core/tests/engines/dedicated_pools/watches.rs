@@ -1,7 +1,7 @@
 //! Tests which watches are needed, and how often everything is reconciled.
 
-use crate::dedicated_pools::api_server::{ApiServer, exemptions, list};
-use crate::dedicated_pools::control_loop::ControlLoop;
+use crate::dedicated_pools::api_server::{PoolApiServer, exemptions, list};
+use crate::dedicated_pools::control_loop::PoolLoop;
 use crate::dedicated_pools::objects::{pool, pool_node, prepared, resident};
 use taintward_core::dedicated_pools::{
     DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, DedicatedPoolNotice,
@@ -54,12 +54,12 @@ fn watches_are_needed_until_it_is_known_that_there_are_no_pools_and_a_while_afte
 
 #[test]
 fn without_a_pool_nothing_is_stored_and_an_incomplete_list_does_not_count() {
-    let mut server = ApiServer::default();
+    let mut server = PoolApiServer::default();
     server.put_pool(prepared("a", &["n1"]));
     [pool_node("n1"), pool_node("open")].into_iter().for_each(|fact| _ = server.put_node(fact));
     server.put_namespace("shop", &[]);
     server.put_pod(resident("p", "shop", "n1"));
-    let mut run = ControlLoop::new(server, 7);
+    let mut run = PoolLoop::new(server, 7);
     run.run_for(Span::from_secs(10));
     assert_eq!((run.engine.stats().nodes, run.engine.is_synced()), (1, true));
     run.server.pools.clear();

@@ -23,8 +23,8 @@ pub(crate) fn cancelled(harness: &EvictionHarness) -> Vec<String> {
 /// Two taints; `k` would evict first. The pod stays each time, for another reason.
 #[test]
 fn te_34_a_cancelled_countdown_names_its_reason_and_the_taint_that_would_have_evicted_first() {
-    type Change = fn(&mut EvictionHarness);
-    let changes: [(&str, Change); 8] = [
+    type Cancellation = fn(&mut EvictionHarness);
+    let changes: [(&str, Cancellation); 8] = [
         ("p: TaintRemoved k", |harness| {
             harness.untaint("n1", "l");
             harness.untaint("n1", "k");

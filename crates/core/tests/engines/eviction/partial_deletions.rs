@@ -10,7 +10,7 @@ use taintward_core::testkit::pod;
 
 /// The result of a read.
 #[derive(Clone, Copy, PartialEq)]
-enum TerminatingPod {
+enum HalfDeletedPod {
     /// Terminating, and waiting for nothing.
     Half,
     /// Terminating: its grace period runs, or it has a finalizer.
@@ -20,7 +20,7 @@ enum TerminatingPod {
 /// One pod; the first `which` request gets no response, and a read finds it terminating.
 fn checked_at(
     which: fn(&EvictionEffect) -> bool,
-    state: TerminatingPod,
+    state: HalfDeletedPod,
     again: Result<(), ApiFailure>,
 ) -> Script {
     let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
@@ -33,7 +33,7 @@ fn checked_at(
         EvictionEffect::ReadPod { pod: it, .. } => {
             let mut fact = pod("p").at_version(300);
             (fact.life_phase, fact.marked) = (PodLifePhase::Terminating, true);
-            let half_deleted = state == TerminatingPod::Half;
+            let half_deleted = state == HalfDeletedPod::Half;
             (EvictionInput::PodRead { pod: it.clone(), result: Ok(LiveRead::Found(fact)), half_deleted }, 0.0)
         }
         EvictionEffect::DeletePod { pod, .. } if lost => {
@@ -50,7 +50,7 @@ fn is_delete(effect: &EvictionEffect) -> bool {
 
 #[test]
 fn p31_an_interrupted_deletion_is_completed() {
-    let script = checked_at(is_delete, TerminatingPod::Half, Ok(()));
+    let script = checked_at(is_delete, HalfDeletedPod::Half, Ok(()));
     let deletes: Vec<_> = script.requested.iter().filter(|(_, effect)| is_delete(effect)).collect();
     let [_, (when, EvictionEffect::DeletePod { pod, version, confirmed, .. })] = deletes[..] else {
         panic!("{:?}", script.requested)
@@ -63,17 +63,17 @@ fn p31_an_interrupted_deletion_is_completed() {
     assert_eq!(*confirmed, at(*when).mono, "confirmed by the read just now");
     assert!(script.notices.iter().any(|notice| matches!(notice, EvictionNotice::Evicted { .. })));
     // It is retried until it succeeds.
-    let script = checked_at(is_delete, TerminatingPod::Half, Err(ApiFailure::Unavailable));
+    let script = checked_at(is_delete, HalfDeletedPod::Half, Err(ApiFailure::Unavailable));
     assert!(script.deletes().len() > 5, "{:?}", script.requested);
 }
 
 #[test]
 fn s10_a_pod_that_terminates_by_itself_is_skipped() {
-    assert_eq!(checked_at(is_delete, TerminatingPod::Ending, Ok(())).deletes().len(), 1);
+    assert_eq!(checked_at(is_delete, HalfDeletedPod::Ending, Ok(())).deletes().len(), 1);
     // Another client's deletion, found because a mark got no response.
     let script = checked_at(
         |effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }),
-        TerminatingPod::Half,
+        HalfDeletedPod::Half,
         Ok(()),
     );
     assert!(script.deletes().is_empty(), "{:?}", script.requested);

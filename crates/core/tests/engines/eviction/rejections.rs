@@ -1,6 +1,6 @@
 //! Tests rejections that end: every pod that became due meanwhile leaves soon, and none is tried at full rate before.
 
-use crate::fleet::{Dice, Fate, Fleet};
+use crate::fleet::{Dice, Fleet, FleetFate};
 use std::collections::BTreeMap;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::EvictionEffect;
@@ -44,7 +44,7 @@ fn is_read(effect: &EvictionEffect) -> bool {
 }
 
 /// The fate of a request at that moment.
-fn fate(failure: Failure, end: f64, now: f64, effect: &EvictionEffect, dice: &mut Dice) -> Fate {
+fn fate(failure: Failure, end: f64, now: f64, effect: &EvictionEffect, dice: &mut Dice) -> FleetFate {
     let deletes = matches!(effect, EvictionEffect::DeletePod { .. });
     let failure = match failure {
         Failure::Away(cold) if now >= end - cold => Some(ApiFailure::Forbidden),

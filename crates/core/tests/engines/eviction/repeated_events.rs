@@ -214,8 +214,8 @@ fn l2_a_deletion_that_is_undone_is_repeated() {
     };
     let terminating =
         |version| PodFact { life_phase: PodLifePhase::Terminating, ..patient_pod(version, None) };
-    type Change<'a> = &'a dyn Fn(&mut EvictionEngine);
-    let cases: [(&str, bool, Change<'_>); 7] = [
+    type RepeatedEvent<'a> = &'a dyn Fn(&mut EvictionEngine);
+    let cases: [(&str, bool, RepeatedEvent<'_>); 7] = [
         ("an event from before", false, &|engine| engine.handle(live(patient_pod(10, None)), at(2.0))),
         ("an older one", false, &|engine| engine.handle(live(patient_pod(9, None)), at(2.0))),
         ("a newer one", true, &|engine| engine.handle(live(patient_pod(20, None)), at(2.0))),

@@ -1,6 +1,6 @@
 //! Searches states breadth first and keeps the path to each.
 
-use super::{STEPS, State, Step};
+use super::{EvictionStep, ExhaustiveState, STEPS};
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,10 +8,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const FAIR_RUNS: usize = 32;
 
 /// How each state was reached: its predecessor and the step.
-struct Paths(Vec<(usize, Option<Step>)>);
+struct Paths(Vec<(usize, Option<EvictionStep>)>);
 
 impl Paths {
-    fn to(&self, mut at: usize) -> Vec<Step> {
+    fn to(&self, mut at: usize) -> Vec<EvictionStep> {
         let mut path = Vec::new();
         while let (before, Some(step)) = self.0[at] {
             path.push(step);
@@ -32,7 +32,7 @@ pub(super) struct SearchResult {
     is_complete: bool,
 }
 
-pub(super) fn explore(first: State, states_max: usize) -> SearchResult {
+pub(super) fn explore(first: ExhaustiveState, states_max: usize) -> SearchResult {
     let mut found = SearchResult { is_complete: true, ..SearchResult::default() };
     let mut paths = Paths(vec![(0, None)]);
     let mut seen = HashSet::from([first.fingerprint()]);

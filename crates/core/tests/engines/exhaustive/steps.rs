@@ -1,6 +1,9 @@
 //! Applies one step to a state: a change of the cluster, a delivery, a response, or the passing of time.
 
-use super::{FLIGHTS_MAX, Flight, KEY, REJECTED_AT_ONCE_MAX, REQUEST_MAX, Rejection, State, Step, spend};
+use super::{
+    EvictionStep, ExhaustiveFlight, ExhaustiveRejection, ExhaustiveState, FLIGHTS_MAX, KEY,
+    REJECTED_AT_ONCE_MAX, REQUEST_MAX, spend,
+};
 use crate::common;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
@@ -9,9 +12,9 @@ use taintward_core::taint::TaintEffect;
 use taintward_core::testkit::toleration;
 use taintward_core::time::Mono;
 
-impl State {
+impl ExhaustiveState {
     /// Returns the next state; `None` if the step is not possible.
-    pub(super) fn step(&self, step: Step) -> Option<Self> {
+    pub(super) fn step(&self, step: EvictionStep) -> Option<Self> {
         let mut next = self.clone();
         next.take(step)?;
         next.engine.tick(next.cluster.clock().mono);
@@ -22,51 +25,51 @@ impl State {
         Some(next)
     }
 
-    fn take(&mut self, step: Step) -> Option<()> {
+    fn take(&mut self, step: EvictionStep) -> Option<()> {
         let tainted = !self.cluster.nodes[&0].taints.is_empty();
         match step {
-            Step::Taint if !tainted => {
+            EvictionStep::Taint if !tainted => {
                 spend(&mut self.left.taints)?;
                 // The first has a `timeAdded`, the second has none.
                 let stamped = self.left.taints > 0;
                 self.happens(|cluster| cluster.add_taint(0, KEY, TaintEffect::NoExecute, stamped));
             }
-            Step::Untaint if tainted => {
+            EvictionStep::Untaint if tainted => {
                 spend(&mut self.left.untaints)?;
                 self.happens(|cluster| cluster.untaint(0, KEY));
             }
-            Step::Timeouts(seconds) if self.cluster.pods.contains_key(&0) => {
+            EvictionStep::Timeouts(seconds) if self.cluster.pods.contains_key(&0) => {
                 spend(&mut self.left.edits)?;
                 let tolerations = vec![toleration(KEY, seconds)];
                 self.happens(|cluster| cluster.edit_pod(0, |pod| pod.fact.tolerations = tolerations));
             }
-            Step::Recreate => {
+            EvictionStep::Recreate => {
                 spend(&mut self.left.recreations)?;
                 self.happens(|cluster| cluster.put_pod(0, 0, vec![toleration(KEY, None)], false));
             }
-            Step::ReceiveNode => self.receive(true)?,
-            Step::ReceivePod => self.receive(false)?,
-            Step::Stall if !self.stalled => {
+            EvictionStep::ReceiveNode => self.receive(true)?,
+            EvictionStep::ReceivePod => self.receive(false)?,
+            EvictionStep::Stall if !self.stalled => {
                 spend(&mut self.left.stalls)?;
                 self.stalled = true;
                 self.nodes.clear();
             }
-            Step::Pull => self.pull()?,
-            Step::Commit(at) => self.commit(at)?,
-            Step::Response(at) => self.response(at, false)?,
-            Step::Lose(at) => {
+            EvictionStep::Pull => self.pull()?,
+            EvictionStep::Commit(at) => self.commit(at)?,
+            EvictionStep::Response(at) => self.response(at, false)?,
+            EvictionStep::Lose(at) => {
                 spend(&mut self.left.losses)?;
                 self.response(at, true)?;
             }
-            Step::Pass => {
+            EvictionStep::Pass => {
                 spend(&mut self.left.passes)?;
                 self.pass(1_300_000);
             }
-            Step::List => {
+            EvictionStep::List => {
                 spend(&mut self.left.lists)?;
                 self.list();
             }
-            Step::Restart => {
+            EvictionStep::Restart => {
                 spend(&mut self.left.restarts)?;
                 self.engine = EvictionEngine::new(EvictionConfig::default());
                 self.cluster.set_hold(common::hold_times::HoldTimes::forget);
@@ -77,7 +80,7 @@ impl State {
                 self.flights.iter_mut().for_each(|flight| flight.orphan = true);
                 self.list();
             }
-            Step::Hold => {
+            EvictionStep::Hold => {
                 spend(&mut self.left.holds)?;
                 self.hold(!self.cluster.hold.is_on());
             }
@@ -87,9 +90,9 @@ impl State {
     }
 
     /// Faults of servers, and of proxies before them.
-    fn go_wrong(&mut self, step: Step) -> Option<()> {
+    fn go_wrong(&mut self, step: EvictionStep) -> Option<()> {
         match step {
-            Step::Restore => {
+            EvictionStep::Restore => {
                 spend(&mut self.left.restores)?;
                 self.cluster.now += 1;
                 self.cluster.restore().then_some(())?;
@@ -98,7 +101,7 @@ impl State {
                 self.pods.clear();
                 self.rewound = true;
             }
-            Step::Halve(at) => {
+            EvictionStep::Halve(at) => {
                 spend(&mut self.left.halves)?;
                 let flight =
                     self.flights.get(at).filter(|flight| flight.response.is_none() && !flight.orphan)?;
@@ -109,7 +112,7 @@ impl State {
                 self.send_changes();
                 self.response(at, true)?;
             }
-            Step::Deny(at) => {
+            EvictionStep::Deny(at) => {
                 spend(&mut self.left.denials)?;
                 let flight =
                     self.flights.get(at).filter(|flight| flight.response.is_none() && !flight.orphan)?;
@@ -119,7 +122,7 @@ impl State {
                 self.flights.remove(at);
                 self.engine.handle(denied, self.cluster.clock());
             }
-            Step::Reject => {
+            EvictionStep::Reject => {
                 if !self.rejects {
                     spend(&mut self.left.rejections)?;
                 }
@@ -148,7 +151,7 @@ impl State {
             return None;
         }
         let effect = self.engine.next_effect(Lane::All, self.cluster.clock())?;
-        self.flights.push(Flight { effect, sent: self.cluster.now, response: None, orphan: false });
+        self.flights.push(ExhaustiveFlight { effect, sent: self.cluster.now, response: None, orphan: false });
         Some(())
     }
 
@@ -196,8 +199,9 @@ impl State {
     }
 
     /// How a request fails now; one of an earlier process is carried out or not.
-    fn rejection_of(&self, flight: &Flight) -> Option<ApiFailure> {
-        let rejection: Option<Rejection> = self.left.rejection.filter(|_| self.rejects && !flight.orphan);
+    fn rejection_of(&self, flight: &ExhaustiveFlight) -> Option<ApiFailure> {
+        let rejection: Option<ExhaustiveRejection> =
+            self.left.rejection.filter(|_| self.rejects && !flight.orphan);
         rejection?.of(&flight.effect)
     }
 
@@ -227,11 +231,11 @@ impl State {
     }
 }
 
-fn unavailable(flight: &Flight) -> EvictionInput {
+fn unavailable(flight: &ExhaustiveFlight) -> EvictionInput {
     failed(flight, ApiFailure::Unavailable)
 }
 
-fn failed(flight: &Flight, gone: ApiFailure) -> EvictionInput {
+fn failed(flight: &ExhaustiveFlight, gone: ApiFailure) -> EvictionInput {
     match flight.effect.clone() {
         EvictionEffect::ReadNode { node } => {
             EvictionInput::NodeConfirmed { node, sent: Mono::from_micros(flight.sent), result: Err(gone) }

@@ -1,6 +1,6 @@
 //! Ends a history fairly: everything is listed, nothing changes any more, and every request succeeds.
 
-use crate::histories::history::{History, NODES, PODS};
+use crate::histories::history::{NODES, PODS, RequestHistory};
 use std::collections::BTreeMap;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
@@ -13,12 +13,12 @@ use taintward_core::time::Mono;
 /// Longer than every toleration period, every backoff and every mark.
 const END: i64 = 600_000_000;
 
-struct Server<'a> {
+struct FairServer<'a> {
     nodes: &'a [NodeFact],
     pods: BTreeMap<Uid, PodFact>,
 }
 
-impl Server<'_> {
+impl FairServer<'_> {
     /// Carries out an effect, in the history's next version.
     fn response(&mut self, effect: EvictionEffect, next: ResourceVersion, now: Mono) -> EvictionInput {
         match effect {
@@ -62,15 +62,15 @@ impl Server<'_> {
     }
 }
 
-pub(crate) fn end(history: &mut History) -> Result<(), String> {
+pub(crate) fn end(history: &mut RequestHistory) -> Result<(), String> {
     history.feed(EvictionInput::CountdownHold(false));
     (0..100).for_each(|_| _ = history.next_version());
-    let now_version = |history: &mut History| Some(history.next_version());
-    let node = |history: &mut History, node| {
+    let now_version = |history: &mut RequestHistory| Some(history.next_version());
+    let node = |history: &mut RequestHistory, node| {
         let fact = history.some_node(node);
         NodeFact { version: now_version(history), ..fact }
     };
-    let pod = |history: &mut History, pod| {
+    let pod = |history: &mut RequestHistory, pod| {
         let fact = history.some_pod(pod, pod % NODES);
         PodFact { version: now_version(history), ..fact }
     };
@@ -79,7 +79,7 @@ pub(crate) fn end(history: &mut History) -> Result<(), String> {
     let since = Some(history.clock().mono);
     history.list(since, nodes.clone(), Some(pods.clone()));
     let by_uid = pods.iter().map(|fact| (fact.id.uid().clone(), fact.clone()));
-    let mut server = Server { nodes: &nodes, pods: by_uid.collect() };
+    let mut server = FairServer { nodes: &nodes, pods: by_uid.collect() };
     run(history, &mut server)?;
     for fact in &pods {
         judge(fact, &nodes, server.pods.get(fact.id.uid()))?;
@@ -92,7 +92,7 @@ pub(crate) fn end(history: &mut History) -> Result<(), String> {
 }
 
 /// Lets time pass until nothing can happen any more.
-fn run(history: &mut History, server: &mut Server<'_>) -> Result<(), String> {
+fn run(history: &mut RequestHistory, server: &mut FairServer<'_>) -> Result<(), String> {
     let until = history.now + END;
     for _ in 0..20_000 {
         history.engine.tick(history.clock().mono);

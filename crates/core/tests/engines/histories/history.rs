@@ -25,9 +25,9 @@ fn pod_uid(pod: u64) -> Uid {
 }
 
 /// Pseudorandom numbers, the same for the same seed.
-struct Choices(u64);
+struct HistoryChoices(u64);
 
-impl Choices {
+impl HistoryChoices {
     fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -40,8 +40,8 @@ impl Choices {
     }
 }
 
-pub(crate) struct History {
-    choices: Choices,
+pub(crate) struct RequestHistory {
+    choices: HistoryChoices,
     pub(crate) now: i64,
     version: u64,
     pub(crate) engine: EvictionEngine,
@@ -52,9 +52,9 @@ pub(crate) struct History {
     lies: bool,
 }
 
-impl History {
+impl RequestHistory {
     pub(crate) fn new(seed: u64, lies: bool) -> Self {
-        let choices = Choices(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let choices = HistoryChoices(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let (requested, log) = (Vec::new(), Vec::new());
         let engine = EvictionEngine::new(EvictionConfig::default());
         let mut history = Self { choices, now: 1_000_000, version: 1, engine, requested, log, lies };

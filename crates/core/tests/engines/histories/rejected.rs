@@ -18,13 +18,13 @@ const HISTORIES: u64 = 40;
 const NAMESPACES: [&str; 3] = ["a", "b", "c"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Verb {
+enum RejectedVerb {
     Read,
     Mark,
     Delete,
 }
 
-impl Verb {
+impl RejectedVerb {
     const fn of(effect: &EvictionEffect) -> Self {
         match effect {
             EvictionEffect::ReadNode { .. } | EvictionEffect::ReadPod { .. } => Self::Read,
@@ -42,7 +42,7 @@ struct Rejections {
     from: f64,
     to: f64,
     failure: ApiFailure,
-    verb: Option<Verb>,
+    verb: Option<RejectedVerb>,
     namespace: Option<&'static str>,
     in_ten: u64,
 }
@@ -56,7 +56,8 @@ impl Rejections {
             3 => ApiFailure::Rejected,
             _ => ApiFailure::Unavailable,
         };
-        let verb = [None, Some(Verb::Read), Some(Verb::Mark), Some(Verb::Delete)][dice.below(4) as usize];
+        let verb = [None, Some(RejectedVerb::Read), Some(RejectedVerb::Mark), Some(RejectedVerb::Delete)]
+            [dice.below(4) as usize];
         let namespace = (dice.below(2) == 0).then(|| NAMESPACES[dice.below(3) as usize]);
         let from = 3.0 + dice.below(25) as f64;
         let to = from + 2.0 + dice.below(30) as f64 + dice.below(100) as f64 / 100.0;
@@ -72,7 +73,7 @@ impl Rejections {
             | EvictionEffect::ClearDisruptionTarget { name, .. } => Some(name.namespace()),
         };
         (self.from..self.to).contains(&now)
-            && self.verb.is_none_or(|verb| verb == Verb::of(effect))
+            && self.verb.is_none_or(|verb| verb == RejectedVerb::of(effect))
             && self.namespace.is_none_or(|rejected| namespace == Some(rejected))
             && dice.below(10) < self.in_ten
     }
@@ -103,7 +104,7 @@ fn after_any_refusals_every_due_pod_leaves_soon() {
         fleet.run(end + 20.0, |fleet, effect| {
             let failure = failures.iter().find(|one| one.hits(fleet.now, effect, &mut dice));
             let failure = failure.map(|one| one.failure);
-            rejected.extend(failure.map(|failure| (kind(failure), Verb::of(effect))));
+            rejected.extend(failure.map(|failure| (kind(failure), RejectedVerb::of(effect))));
             (failure, 0.01 + dice.below(20) as f64 / 1000.0)
         });
         let late = fleet.last_left(end) - (fleet.first_success(end) - end).min(2.0);

@@ -1,6 +1,6 @@
 //! Tests many silent nodes at the same time: part of a zone, a zone, all nodes; and their return.
 
-use crate::node_lifecycle::harness::{Commit, NodeLifecycleHarness, SECOND, What};
+use crate::node_lifecycle::harness::{LifecycleCommit, NodeLifecycleHarness, SECOND, What};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::NodeName;
 use taintward_core::node_lifecycle::{
@@ -143,8 +143,9 @@ fn suspicion_does_not_restart_a_stopped_zone() {
     // The live read of it fails, and is retried.
     harness.faults = vec![Some(ApiFailure::Unavailable)].into();
     harness.pass(70);
-    let is_declared = |it: &Commit| it.node == "a3" && matches!(it.what, What::Declare(_));
-    let is_taint = |it: &Commit| matches!(&it.what, What::Taint { add, .. } if !add.no_execute().is_empty());
+    let is_declared = |it: &LifecycleCommit| it.node == "a3" && matches!(it.what, What::Declare(_));
+    let is_taint =
+        |it: &LifecycleCommit| matches!(&it.what, What::Taint { add, .. } if !add.no_execute().is_empty());
     let declared = harness.commits.iter().position(is_declared).expect("it is declared silent");
     let tainted = harness.commits.iter().position(is_taint).expect("the zone continues");
     assert!(harness.faults.is_empty() && declared < tainted, "{:?}", harness.commits);
@@ -361,7 +362,7 @@ fn ten_thousand_nodes_disappear_at_the_same_time() {
     harness.kubelets.clear();
     harness.list(false);
     harness.pass(120);
-    assert_eq!((harness.commits.as_slice(), harness.reads), (&[] as &[Commit], 0));
+    assert_eq!((harness.commits.as_slice(), harness.reads), (&[] as &[LifecycleCommit], 0));
     let engine = harness.engine.as_ref().expect("it runs");
     assert_eq!((engine.stats().nodes, engine.zones().count()), (0, 0));
     let gone = harness.notices.iter().filter(|(_, it)| matches!(it, NodeLifecycleNotice::Removed(_))).count();

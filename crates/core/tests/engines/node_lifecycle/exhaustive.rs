@@ -26,7 +26,7 @@ const SECOND: i64 = 1_000_000;
 const GRACE: i64 = 50 * SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Step {
+enum LifecycleStep {
     /// The second node sends a heartbeat; the first always does.
     Beat,
     ReceiveLease,
@@ -43,22 +43,22 @@ enum Step {
     BreakList,
 }
 
-const STEPS: [Step; 11] = [
-    Step::Pull,
-    Step::ReceiveNode,
-    Step::ReceiveLease,
-    Step::Commit,
-    Step::Response,
-    Step::Beat,
-    Step::Pass(12),
-    Step::Lose,
-    Step::Restart,
-    Step::List,
-    Step::BreakList,
+const STEPS: [LifecycleStep; 11] = [
+    LifecycleStep::Pull,
+    LifecycleStep::ReceiveNode,
+    LifecycleStep::ReceiveLease,
+    LifecycleStep::Commit,
+    LifecycleStep::Response,
+    LifecycleStep::Beat,
+    LifecycleStep::Pass(12),
+    LifecycleStep::Lose,
+    LifecycleStep::Restart,
+    LifecycleStep::List,
+    LifecycleStep::BreakList,
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct State {
+struct LifecycleState {
     now: i64,
     engine: NodeLifecycleEngine,
     nodes: [NodeHealthFact; 2],
@@ -83,7 +83,7 @@ fn spend(budget: &mut u8) -> Option<()> {
     Some(())
 }
 
-impl State {
+impl LifecycleState {
     fn first(beats: u8, passes: u8, losses: u8, restarts: u8, lists: u8) -> Self {
         let ready = NodeCondition {
             kind: ConditionKind::Ready,
@@ -193,7 +193,7 @@ impl State {
         self.submit(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
     }
 
-    fn step(&self, step: Step) -> Option<Self> {
+    fn step(&self, step: LifecycleStep) -> Option<Self> {
         let mut next = self.clone();
         next.take(step)?;
         next.engine.tick(next.clock().mono);
@@ -201,50 +201,50 @@ impl State {
         Some(next)
     }
 
-    fn take(&mut self, step: Step) -> Option<()> {
+    fn take(&mut self, step: LifecycleStep) -> Option<()> {
         match step {
-            Step::Beat => {
+            LifecycleStep::Beat => {
                 spend(&mut self.beats)?;
                 self.renew(1);
             }
-            Step::ReceiveLease => {
+            LifecycleStep::ReceiveLease => {
                 let fact = self.lease_change.pop_front()?;
                 self.submit(Input::Leases(ObjectEvent::Applied { fact, listed: false }));
             }
-            Step::ReceiveNode => {
+            LifecycleStep::ReceiveNode => {
                 let fact = self.node_change.pop_front()?;
                 self.submit(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
             }
-            Step::Pull if self.flight.is_none() => {
+            LifecycleStep::Pull if self.flight.is_none() => {
                 let effect = self.engine.next_effect(Lane::All, self.clock())?;
                 self.flight = Some((effect, self.now, None));
             }
-            Step::Commit => self.commit()?,
-            Step::Response => {
+            LifecycleStep::Commit => self.commit()?,
+            LifecycleStep::Response => {
                 let response = self.flight.as_ref()?.2.clone()?;
                 self.flight = None;
                 self.submit(response);
             }
-            Step::Lose => {
+            LifecycleStep::Lose => {
                 spend(&mut self.losses)?;
                 let (effect, sent, _) = self.flight.take()?;
                 self.submit(lost(&effect, sent));
             }
-            Step::Pass(seconds) => {
+            LifecycleStep::Pass(seconds) => {
                 spend(&mut self.passes)?;
                 self.pass(seconds);
             }
-            Step::Restart => {
+            LifecycleStep::Restart => {
                 spend(&mut self.restarts)?;
                 self.engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
                 self.flight = None;
                 self.list();
             }
-            Step::List => {
+            LifecycleStep::List => {
                 spend(&mut self.lists)?;
                 self.list();
             }
-            Step::BreakList => {
+            LifecycleStep::BreakList => {
                 spend(&mut self.lists)?;
                 let silent_since = Some(self.clock().mono);
                 self.submit(Input::Leases(ObjectEvent::ListStarted { silent_since }));
@@ -252,7 +252,7 @@ impl State {
                 self.submit(Input::Leases(ObjectEvent::Applied { fact, listed: true }));
                 self.submit(Input::Leases(ObjectEvent::ListAborted));
             }
-            Step::Pull => return None,
+            LifecycleStep::Pull => return None,
         }
         Some(())
     }
@@ -324,13 +324,17 @@ impl State {
                 self.renew(1);
             }
             for _ in 0..60 {
-                while self.take(Step::ReceiveNode).is_some() || self.take(Step::ReceiveLease).is_some() {}
-                while self.take(Step::Commit).is_some() || self.take(Step::Response).is_some() {}
+                while self.take(LifecycleStep::ReceiveNode).is_some()
+                    || self.take(LifecycleStep::ReceiveLease).is_some()
+                {}
+                while self.take(LifecycleStep::Commit).is_some()
+                    || self.take(LifecycleStep::Response).is_some()
+                {}
                 if self.flight.is_some() {
                     self.losses = 1;
-                    self.take(Step::Lose);
+                    self.take(LifecycleStep::Lose);
                 }
-                if self.take(Step::Pull).is_none() {
+                if self.take(LifecycleStep::Pull).is_none() {
                     break;
                 }
             }
@@ -384,7 +388,7 @@ fn no_interleaving_taints_wrongly_and_every_state_ends_well() {
     for (beats, passes, losses, restarts, lists) in
         [(1, 4, 0, 0, 0), (1, 3, 2, 0, 0), (0, 8, 1, 1, 0), (1, 7, 0, 1, 1), (2, 6, 1, 0, 1)]
     {
-        let first = State::first(beats, passes, losses, restarts, lists);
+        let first = LifecycleState::first(beats, passes, losses, restarts, lists);
         let (found, tainted) = search::explore(first, states_max.unwrap_or(STATES_MAX));
         println!(
             "beats {beats}, passes {passes}, losses {losses}, restarts {restarts}, lists {lists}: {found} states, {tainted} tainted"

@@ -27,9 +27,9 @@ const ALL_SEEDS: u64 = 40_000;
 const STREAMS: [WatchedKind; 3] = [WatchedKind::Nodes, WatchedKind::Leases, WatchedKind::Pods];
 
 /// An xorshift; equal seeds give equal histories.
-struct Dice(u64);
+struct LifecycleDice(u64);
 
-impl Dice {
+impl LifecycleDice {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -46,8 +46,8 @@ impl Dice {
     }
 }
 
-struct History {
-    dice: Dice,
+struct FuzzHistory {
+    dice: LifecycleDice,
     now: i64,
     version: u64,
     engine: NodeLifecycleEngine,
@@ -67,9 +67,9 @@ fn number(name: &NodeName) -> usize {
     name.as_str()[1..].parse().expect("a name from name()")
 }
 
-impl History {
+impl FuzzHistory {
     fn new(seed: u64) -> Self {
-        let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let dice = LifecycleDice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
         let mut history = Self { dice, now: SECOND, version: 1, engine, out: Vec::new(), log: Vec::new() };
         for stream in STREAMS {
@@ -299,7 +299,7 @@ impl History {
 }
 
 fn run(seed: u64) {
-    let mut history = History::new(seed);
+    let mut history = FuzzHistory::new(seed);
     let ended = catch_unwind(AssertUnwindSafe(|| {
         for _ in 0..20 + seed % 200 {
             history.step();

@@ -38,7 +38,7 @@ pub struct Stored {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Commit {
+pub struct LifecycleCommit {
     pub at: i64,
     pub node: String,
     pub what: What,
@@ -65,7 +65,7 @@ pub struct NodeLifecycleHarness {
     pub stored: BTreeMap<String, Stored>,
     pub kubelets: BTreeMap<String, Kubelet>,
     pub pods: BTreeMap<String, (String, PodReadinessFact)>,
-    pub commits: Vec<Commit>,
+    pub commits: Vec<LifecycleCommit>,
     pub notices: Vec<(i64, NodeLifecycleNotice)>,
     pub api: bool,
     pub paused: bool,
@@ -391,7 +391,7 @@ impl NodeLifecycleHarness {
 
     /// Returns when a taint of that kind was first added to this node, in seconds and fractions.
     pub fn when(&self, name: &str, taint: ManagedTaint) -> Option<f64> {
-        let has = |commit: &&Commit| matches!(commit.what, What::Taint { add, .. } if commit.node == name && add.has(taint));
+        let has = |commit: &&LifecycleCommit| matches!(commit.what, What::Taint { add, .. } if commit.node == name && add.has(taint));
         self.commits.iter().find(has).map(|commit| commit.at as f64 / SECOND as f64)
     }
 }

@@ -16,7 +16,7 @@ use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::{Mono, Now, Wall};
 
 #[derive(Clone, Debug)]
-enum Command {
+enum LifecycleCommand {
     Kill(u8),
     Revive(u8),
     Ready(u8, bool),
@@ -39,28 +39,28 @@ enum Command {
 
 const NODES: u8 = 9;
 
-fn commands() -> impl Strategy<Value = Vec<Command>> {
+fn commands() -> impl Strategy<Value = Vec<LifecycleCommand>> {
     let node = 0..NODES;
     let some_time = prop_oneof![3 => 0i64..30, 3 => 30i64..80, 1 => 80i64..700];
     let one = prop_oneof![
-        6 => node.clone().prop_map(Command::Kill),
-        3 => node.clone().prop_map(Command::Revive),
-        3 => (node.clone(), any::<bool>()).prop_map(|(node, ready)| Command::Ready(node, ready)),
-        1 => (node.clone(), any::<bool>()).prop_map(|(node, on)| Command::Cordon(node, on)),
-        1 => node.clone().prop_map(Command::Exclude),
-        1 => (node.clone(), 0u8..3).prop_map(|(node, zone)| Command::Move(node, zone)),
-        1 => node.clone().prop_map(Command::Replace),
-        1 => (0u8..20, node).prop_map(|(pod, node)| Command::Bind(pod, node)),
-        10 => some_time.clone().prop_map(Command::Pass),
-        1 => some_time.clone().prop_map(Command::Pause),
-        1 => (some_time.clone(), any::<bool>()).prop_map(|(time, noticed)| Command::Cut(time, noticed)),
-        1 => (0i64..90).prop_map(Command::Lag),
-        1 => Just(Command::List),
-        2 => (0i64..40).prop_map(Command::Restart),
-        1 => some_time.clone().prop_map(Command::Follow),
-        2 => prop::collection::vec(0u8..7, 1..8).prop_map(Command::Faults),
-        1 => some_time.clone().prop_map(Command::LoseLeases),
-        1 => (some_time, any::<bool>()).prop_map(|(time, nodes)| Command::BreakList(time, nodes)),
+        6 => node.clone().prop_map(LifecycleCommand::Kill),
+        3 => node.clone().prop_map(LifecycleCommand::Revive),
+        3 => (node.clone(), any::<bool>()).prop_map(|(node, ready)| LifecycleCommand::Ready(node, ready)),
+        1 => (node.clone(), any::<bool>()).prop_map(|(node, on)| LifecycleCommand::Cordon(node, on)),
+        1 => node.clone().prop_map(LifecycleCommand::Exclude),
+        1 => (node.clone(), 0u8..3).prop_map(|(node, zone)| LifecycleCommand::Move(node, zone)),
+        1 => node.clone().prop_map(LifecycleCommand::Replace),
+        1 => (0u8..20, node).prop_map(|(pod, node)| LifecycleCommand::Bind(pod, node)),
+        10 => some_time.clone().prop_map(LifecycleCommand::Pass),
+        1 => some_time.clone().prop_map(LifecycleCommand::Pause),
+        1 => (some_time.clone(), any::<bool>()).prop_map(|(time, noticed)| LifecycleCommand::Cut(time, noticed)),
+        1 => (0i64..90).prop_map(LifecycleCommand::Lag),
+        1 => Just(LifecycleCommand::List),
+        2 => (0i64..40).prop_map(LifecycleCommand::Restart),
+        1 => some_time.clone().prop_map(LifecycleCommand::Follow),
+        2 => prop::collection::vec(0u8..7, 1..8).prop_map(LifecycleCommand::Faults),
+        1 => some_time.clone().prop_map(LifecycleCommand::LoseLeases),
+        1 => (some_time, any::<bool>()).prop_map(|(time, nodes)| LifecycleCommand::BreakList(time, nodes)),
     ];
     prop::collection::vec(one, 1..40)
 }
@@ -69,30 +69,30 @@ fn name(node: u8) -> String {
     format!("{}{}", ["a", "b"][usize::from(node % 2)], node / 2)
 }
 
-fn perform(harness: &mut NodeLifecycleHarness, command: Command) {
+fn perform(harness: &mut NodeLifecycleHarness, command: LifecycleCommand) {
     match command {
-        Command::Kill(node) => harness.kill(&[&name(node)]),
-        Command::Revive(node) => harness.revive(&[&name(node)]),
-        Command::Ready(node, ready) => harness.set_ready(&name(node), ready),
-        Command::Cordon(node, on) => harness.edit(&name(node), |node| node.unschedulable = on),
-        Command::Exclude(node) => harness.edit(&name(node), |node| node.excluded = !node.excluded),
-        Command::Move(node, zone) => {
+        LifecycleCommand::Kill(node) => harness.kill(&[&name(node)]),
+        LifecycleCommand::Revive(node) => harness.revive(&[&name(node)]),
+        LifecycleCommand::Ready(node, ready) => harness.set_ready(&name(node), ready),
+        LifecycleCommand::Cordon(node, on) => harness.edit(&name(node), |node| node.unschedulable = on),
+        LifecycleCommand::Exclude(node) => harness.edit(&name(node), |node| node.excluded = !node.excluded),
+        LifecycleCommand::Move(node, zone) => {
             harness.edit(&name(node), |node| {
                 node.zone = crate::node_lifecycle::harness::zone(["a", "b", "c"][usize::from(zone)])
             });
         }
-        Command::Replace(node) => {
+        LifecycleCommand::Replace(node) => {
             harness.remove_node(&name(node));
             harness.add_node(&name(node), "a");
         }
-        Command::Bind(pod, node) => harness.bind(&format!("pod-{pod}"), &name(node)),
-        Command::Pass(time) => harness.pass(time),
-        Command::Pause(time) => {
+        LifecycleCommand::Bind(pod, node) => harness.bind(&format!("pod-{pod}"), &name(node)),
+        LifecycleCommand::Pass(time) => harness.pass(time),
+        LifecycleCommand::Pause(time) => {
             harness.paused = true;
             harness.pass(time);
             harness.paused = false;
         }
-        Command::Cut(time, noticed) => {
+        LifecycleCommand::Cut(time, noticed) => {
             harness.api = false;
             if noticed {
                 let since = harness.clock().mono;
@@ -103,20 +103,20 @@ fn perform(harness: &mut NodeLifecycleHarness, command: Command) {
             harness.api = true;
             harness.list(false);
         }
-        Command::Lag(time) => harness.lease_lag = time * SECOND,
-        Command::List => harness.list(false),
-        Command::Restart(time) => {
+        LifecycleCommand::Lag(time) => harness.lease_lag = time * SECOND,
+        LifecycleCommand::List => harness.list(false),
+        LifecycleCommand::Restart(time) => {
             harness.crash();
             harness.pass(time);
             harness.start();
         }
-        Command::Follow(time) => {
+        LifecycleCommand::Follow(time) => {
             (harness.leading, harness.observing) = (false, time % 2 == 0);
             harness.pass(time);
             (harness.leading, harness.observing) = (true, false);
             harness.submit(NodeLifecycleInput::BecameLeader);
         }
-        Command::Faults(faults) => {
+        LifecycleCommand::Faults(faults) => {
             let fault = |choice| match choice {
                 0 => Some(ApiFailure::Unavailable),
                 1 => Some(ApiFailure::Conflict),
@@ -125,13 +125,13 @@ fn perform(harness: &mut NodeLifecycleHarness, command: Command) {
             };
             harness.faults = faults.into_iter().map(fault).collect();
         }
-        Command::LoseLeases(time) => {
+        LifecycleCommand::LoseLeases(time) => {
             let since = harness.clock().mono;
             harness.submit(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
             harness.pass(time);
             harness.submit(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
         }
-        Command::BreakList(time, nodes) => {
+        LifecycleCommand::BreakList(time, nodes) => {
             let stream = if nodes { WatchedKind::Nodes } else { WatchedKind::Leases };
             let silent_since = Some(harness.clock().mono);
             harness.submit(list_started(stream, silent_since));

@@ -3,7 +3,7 @@
 //! - Their own zone's rate holds and no live node is tainted as silent (S6); other zones behave as without them, to the
 //!   microsecond.
 
-use crate::node_lifecycle::harness::{Commit, NodeLifecycleHarness};
+use crate::node_lifecycle::harness::{LifecycleCommit, NodeLifecycleHarness};
 
 /// A hostile zone larger than all others together, and a small one; so that the hostile zone has the most influence.
 const ZONES: [(&str, usize); 3] = [("hostile", 30), ("b", 6), ("c", 4)];
@@ -16,25 +16,27 @@ const SEEDS: u64 = if cfg!(debug_assertions) { 30 } else { 300 };
 
 /// The next action of a hostile kubelet.
 #[derive(Clone, Copy, Debug)]
-enum Act {
+enum SilentAct {
     Silence,
     Speak,
     NotReady,
     Ready,
 }
 
-fn act(harness: &mut NodeLifecycleHarness, number: usize, act: Act) {
+fn act(harness: &mut NodeLifecycleHarness, number: usize, act: SilentAct) {
     let name = format!("hostile{number}");
     match act {
-        Act::Silence => harness.kill(&[&name]),
-        Act::Speak => harness.revive(&[&name]),
-        Act::NotReady => harness.set_ready(&name, false),
-        Act::Ready => harness.set_ready(&name, true),
+        SilentAct::Silence => harness.kill(&[&name]),
+        SilentAct::Speak => harness.revive(&[&name]),
+        SilentAct::NotReady => harness.set_ready(&name, false),
+        SilentAct::Ready => harness.set_ready(&name, true),
     }
 }
 
 /// Lets time pass while others act. Returns what was written to the other nodes.
-fn history(mut acts: impl FnMut(i64, &mut NodeLifecycleHarness)) -> (NodeLifecycleHarness, Vec<Commit>) {
+fn history(
+    mut acts: impl FnMut(i64, &mut NodeLifecycleHarness),
+) -> (NodeLifecycleHarness, Vec<LifecycleCommit>) {
     let mut harness = NodeLifecycleHarness::new(&ZONES);
     for second in 0..LASTS {
         for (at, name) in DEATHS {
@@ -62,7 +64,7 @@ fn assert_no_other_node_pays(
     harness
 }
 
-fn all(harness: &mut NodeLifecycleHarness, what: Act) {
+fn all(harness: &mut NodeLifecycleHarness, what: SilentAct) {
     (0..HOSTILE).for_each(|number| act(harness, number, what));
 }
 
@@ -71,7 +73,7 @@ fn all(harness: &mut NodeLifecycleHarness, what: Act) {
 #[test]
 fn a_zone_that_becomes_silent_at_the_same_time_hastens_and_stops_nothing_elsewhere() {
     for moment in [0, 39, 40, 41, 80, 89, 90, 91, 100, 399, 450] {
-        for what in [Act::Silence, Act::NotReady] {
+        for what in [SilentAct::Silence, SilentAct::NotReady] {
             let harness = assert_no_other_node_pays(&format!("{what:?} at {moment}"), |second, harness| {
                 if second == moment {
                     all(harness, what);
@@ -90,7 +92,7 @@ fn a_zone_that_comes_and_goes_hastens_and_stops_nothing_elsewhere() {
     for period in [11, 41, 45, 51, 60, 97] {
         assert_no_other_node_pays(&format!("every {period} s"), |second, harness| {
             if second % period == 0 {
-                all(harness, if second / period % 2 == 0 { Act::Silence } else { Act::Speak });
+                all(harness, if second / period % 2 == 0 { SilentAct::Silence } else { SilentAct::Speak });
             }
         });
     }
@@ -112,8 +114,13 @@ fn whatever_hostile_kubelets_do_nothing_elsewhere_is_hastened_or_stopped() {
             if random(rate) > 0 {
                 return;
             }
-            let what =
-                [Act::Silence, Act::Silence, Act::Speak, Act::NotReady, Act::Ready][random(5) as usize];
+            let what = [
+                SilentAct::Silence,
+                SilentAct::Silence,
+                SilentAct::Speak,
+                SilentAct::NotReady,
+                SilentAct::Ready,
+            ][random(5) as usize];
             match random(4) {
                 0 => all(harness, what),
                 _ => (0..=random(8)).for_each(|_| act(harness, random(HOSTILE as u64) as usize, what)),

@@ -1,6 +1,6 @@
 //! Tests nodes one by one: when each is declared silent, tainted and untainted.
 
-use crate::node_lifecycle::harness::{Commit, NodeLifecycleHarness, SECOND, What};
+use crate::node_lifecycle::harness::{LifecycleCommit, NodeLifecycleHarness, SECOND, What};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::identity::NodeName;
 use taintward_core::node_lifecycle::{
@@ -11,7 +11,7 @@ use taintward_core::node_lifecycle::{
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::testkit::{taint, taint_of};
 
-fn at(harness: &NodeLifecycleHarness, which: impl Fn(&Commit) -> bool) -> Option<f64> {
+fn at(harness: &NodeLifecycleHarness, which: impl Fn(&LifecycleCommit) -> bool) -> Option<f64> {
     harness.commits.iter().find(|commit| which(commit)).map(|commit| commit.at as f64 / SECOND as f64)
 }
 
@@ -198,8 +198,9 @@ fn nl_17_nl_18_pods_are_marked_once() {
     harness.bind("new", "a1");
     harness.pass(1);
     let marks = |harness: &NodeLifecycleHarness| -> Vec<String> {
-        let mark =
-            |commit: &Commit| if let What::Mark(pod) = &commit.what { Some(pod.clone()) } else { None };
+        let mark = |commit: &LifecycleCommit| {
+            if let What::Mark(pod) = &commit.what { Some(pod.clone()) } else { None }
+        };
         harness.commits.iter().filter_map(mark).collect()
     };
     assert_eq!(marks(&harness), ["old", "new"]);

@@ -8,7 +8,7 @@ use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::{Toleration, TolerationOperator};
 
 #[derive(Clone, Debug)]
-pub(crate) enum Command {
+pub(crate) enum EvictionCommand {
     PutNode(u8),
     RemoveNode(u8),
     Taint {
@@ -138,78 +138,79 @@ fn some_time() -> impl Strategy<Value = i64> {
     ]
 }
 
-fn ordinary(unstamped: bool) -> BoxedStrategy<Command> {
+fn ordinary(unstamped: bool) -> BoxedStrategy<EvictionCommand> {
     let (node, pod, key) = (0..NODES, 0..PODS, 0u8..3);
     let stamped = if unstamped { any::<bool>().boxed() } else { Just(true).boxed() };
     prop_oneof![
-        1 => node.clone().prop_map(Command::PutNode),
-        1 => node.clone().prop_map(Command::RemoveNode),
+        1 => node.clone().prop_map(EvictionCommand::PutNode),
+        1 => node.clone().prop_map(EvictionCommand::RemoveNode),
         9 => (node.clone(), key.clone(), 0u8..12, stamped)
-            .prop_map(|(node, key, effect, stamped)| Command::Taint { node, key, effect, stamped }),
-        3 => (node.clone(), key.clone()).prop_map(|(node, key)| Command::Untaint { node, key }),
-        1 => node.clone().prop_map(Command::TouchNode),
+            .prop_map(|(node, key, effect, stamped)| EvictionCommand::Taint { node, key, effect, stamped }),
+        3 => (node.clone(), key.clone()).prop_map(|(node, key)| EvictionCommand::Untaint { node, key }),
+        1 => node.clone().prop_map(EvictionCommand::TouchNode),
         9 => (pod.clone(), node, some_tolerations(), any::<bool>()).prop_map(
-            |(pod, node, tolerations, lingers)| Command::PutPod { pod, node, tolerations, lingers }
+            |(pod, node, tolerations, lingers)| EvictionCommand::PutPod { pod, node, tolerations, lingers }
         ),
-        1 => pod.clone().prop_map(Command::RemovePod),
+        1 => pod.clone().prop_map(EvictionCommand::RemovePod),
         3 => (pod.clone(), some_tolerations())
-            .prop_map(|(pod, tolerations)| Command::Tolerate { pod, tolerations }),
-        1 => pod.clone().prop_map(Command::TouchPod),
-        1 => pod.clone().prop_map(Command::Finish),
-        1 => pod.prop_map(Command::Terminate),
-        8 => some_time().prop_map(Command::Pass),
+            .prop_map(|(pod, tolerations)| EvictionCommand::Tolerate { pod, tolerations }),
+        1 => pod.clone().prop_map(EvictionCommand::TouchPod),
+        1 => pod.clone().prop_map(EvictionCommand::Finish),
+        1 => pod.prop_map(EvictionCommand::Terminate),
+        8 => some_time().prop_map(EvictionCommand::Pass),
     ]
     .boxed()
 }
 
-fn hold() -> impl Strategy<Value = Command> {
-    prop::bool::weighted(0.6).prop_map(Command::Hold)
+fn hold() -> impl Strategy<Value = EvictionCommand> {
+    prop::bool::weighted(0.6).prop_map(EvictionCommand::Hold)
 }
 
-fn clock() -> impl Strategy<Value = Command> {
+fn clock() -> impl Strategy<Value = EvictionCommand> {
     let ahead = prop_oneof![-3_600_000i64..=3_600_000, -3_000i64..=3_000];
-    (ahead, prop::option::weighted(0.8, 0i64..2_000)).prop_map(|(ahead, more)| Command::Clock { ahead, more })
+    (ahead, prop::option::weighted(0.8, 0i64..2_000))
+        .prop_map(|(ahead, more)| EvictionCommand::Clock { ahead, more })
 }
 
 /// Clocks are stepped, and processes crash; everything else succeeds.
-pub(crate) fn wrong_clocks() -> BoxedStrategy<Vec<Command>> {
-    let restart = prop_oneof![3 => Just(Command::Restart), 1 => Just(Command::List)];
+pub(crate) fn wrong_clocks() -> BoxedStrategy<Vec<EvictionCommand>> {
+    let restart = prop_oneof![3 => Just(EvictionCommand::Restart), 1 => Just(EvictionCommand::List)];
     with_nodes(prop_oneof![5 => ordinary(false), 2 => restart, 1 => clock()].boxed(), 40)
 }
 
 /// Any client may do anything to objects, but every event arrives immediately and every request succeeds.
-pub(crate) fn calm() -> BoxedStrategy<Vec<Command>> {
-    let marks = (0..PODS, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on });
+pub(crate) fn calm() -> BoxedStrategy<Vec<EvictionCommand>> {
+    let marks = (0..PODS, any::<bool>()).prop_map(|(pod, on)| EvictionCommand::Mark { pod, on });
     let readable =
-        (0..PODS, any::<bool>()).prop_map(|(pod, readable)| Command::PodReadable { pod, readable });
-    let refresh = (0..NODES, 0u8..3).prop_map(|(node, key)| Command::Refresh { node, key });
+        (0..PODS, any::<bool>()).prop_map(|(pod, readable)| EvictionCommand::PodReadable { pod, readable });
+    let refresh = (0..NODES, 0u8..3).prop_map(|(node, key)| EvictionCommand::Refresh { node, key });
     let one = prop_oneof![20 => ordinary(true), 2 => marks, 1 => readable, 1 => refresh, 2 => hold()];
     with_nodes(one.boxed(), 40)
 }
 
-pub(crate) fn restarting() -> BoxedStrategy<Vec<Command>> {
-    let one = prop_oneof![5 => ordinary(false), 1 => Just(Command::Restart), 1 => Just(Command::List)];
+pub(crate) fn restarting() -> BoxedStrategy<Vec<EvictionCommand>> {
+    let one = prop_oneof![5 => ordinary(false), 1 => Just(EvictionCommand::Restart), 1 => Just(EvictionCommand::List)];
     with_nodes(one.boxed(), 40)
 }
 
 /// Everything.
-pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
+pub(crate) fn stormy() -> BoxedStrategy<Vec<EvictionCommand>> {
     let (node, pod) = (0..NODES, 0..PODS);
     let failure = prop_oneof![
-        1 => (node.clone(), 0u8..3).prop_map(|(node, key)| Command::Refresh { node, key }),
-        1 => (node, any::<bool>()).prop_map(|(node, readable)| Command::NodeReadable { node, readable }),
+        1 => (node.clone(), 0u8..3).prop_map(|(node, key)| EvictionCommand::Refresh { node, key }),
+        1 => (node, any::<bool>()).prop_map(|(node, readable)| EvictionCommand::NodeReadable { node, readable }),
         1 => (pod.clone(), any::<bool>())
-            .prop_map(|(pod, readable)| Command::PodReadable { pod, readable }),
-        1 => (pod, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on }),
+            .prop_map(|(pod, readable)| EvictionCommand::PodReadable { pod, readable }),
+        1 => (pod, any::<bool>()).prop_map(|(pod, on)| EvictionCommand::Mark { pod, on }),
         2 => hold(),
-        2 => (0u8..5, 0u8..5).prop_map(|(nodes, pods)| Command::Lag { nodes, pods }),
-        2 => prop::bool::weighted(0.3).prop_map(Command::Deaf),
-        2 => Just(Command::List),
-        1 => any::<u8>().prop_map(Command::Lose),
-        1 => Just(Command::Stall),
-        1 => any::<u8>().prop_map(Command::Repeat),
-        1 => Just(Command::Restart),
-        1 => (0u8..6).prop_map(Command::Capacity),
+        2 => (0u8..5, 0u8..5).prop_map(|(nodes, pods)| EvictionCommand::Lag { nodes, pods }),
+        2 => prop::bool::weighted(0.3).prop_map(EvictionCommand::Deaf),
+        2 => Just(EvictionCommand::List),
+        1 => any::<u8>().prop_map(EvictionCommand::Lose),
+        1 => Just(EvictionCommand::Stall),
+        1 => any::<u8>().prop_map(EvictionCommand::Repeat),
+        1 => Just(EvictionCommand::Restart),
+        1 => (0u8..6).prop_map(EvictionCommand::Capacity),
         1 => clock(),
     ];
     let one = prop_oneof![2 => ordinary(true), 1 => failure];
@@ -217,9 +218,10 @@ pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
 }
 
 /// A sequence that starts with some nodes, so that commands have objects.
-fn with_nodes(one: BoxedStrategy<Command>, length: usize) -> BoxedStrategy<Vec<Command>> {
+fn with_nodes(one: BoxedStrategy<EvictionCommand>, length: usize) -> BoxedStrategy<Vec<EvictionCommand>> {
     let sequence = prop::collection::vec(one, length / 4..length);
-    let begin = |commands: Vec<Command>| (0..NODES).map(Command::PutNode).chain(commands).collect();
+    let begin =
+        |commands: Vec<EvictionCommand>| (0..NODES).map(EvictionCommand::PutNode).chain(commands).collect();
     sequence.prop_map(begin).boxed()
 }
 
@@ -228,55 +230,55 @@ fn lag(choice: u8) -> i64 {
     [0, 0, 3_000, SECOND, 20 * SECOND][usize::from(choice)]
 }
 
-pub(crate) fn perform(storm: &mut Storm, command: Command) {
+pub(crate) fn perform(storm: &mut Storm, command: EvictionCommand) {
     // No two commands happen at the same instant.
     storm.pass(1);
     let cluster = &mut storm.cluster;
     let key = |key: u8| KEYS[usize::from(key)];
     match command {
-        Command::PutNode(node) => cluster.put_node(node),
-        Command::RemoveNode(node) => cluster.remove_node(node),
-        Command::Taint { node, key: of, effect: choice, stamped } => {
+        EvictionCommand::PutNode(node) => cluster.put_node(node),
+        EvictionCommand::RemoveNode(node) => cluster.remove_node(node),
+        EvictionCommand::Taint { node, key: of, effect: choice, stamped } => {
             cluster.add_taint(node, key(of), effect(choice), stamped);
         }
-        Command::Untaint { node, key: of } => cluster.untaint(node, key(of)),
-        Command::Refresh { node, key: of } => cluster.refresh(node, key(of)),
-        Command::TouchNode(node) => cluster.edit_node(node, |_, _| ()),
-        Command::NodeReadable { node, readable } => {
+        EvictionCommand::Untaint { node, key: of } => cluster.untaint(node, key(of)),
+        EvictionCommand::Refresh { node, key: of } => cluster.refresh(node, key(of)),
+        EvictionCommand::TouchNode(node) => cluster.edit_node(node, |_, _| ()),
+        EvictionCommand::NodeReadable { node, readable } => {
             cluster.edit_node(node, |node, _| node.unreadable = !readable);
         }
-        Command::PutPod { pod, node, tolerations: list, lingers } => {
+        EvictionCommand::PutPod { pod, node, tolerations: list, lingers } => {
             cluster.put_pod(pod, node, tolerations(&list), lingers);
         }
-        Command::RemovePod(pod) => cluster.remove_pod(pod),
-        Command::Tolerate { pod, tolerations: list } => {
+        EvictionCommand::RemovePod(pod) => cluster.remove_pod(pod),
+        EvictionCommand::Tolerate { pod, tolerations: list } => {
             cluster.edit_pod(pod, |pod| pod.fact.tolerations = tolerations(&list));
         }
-        Command::TouchPod(pod) => cluster.edit_pod(pod, |_| ()),
-        Command::Finish(pod) => {
+        EvictionCommand::TouchPod(pod) => cluster.edit_pod(pod, |_| ()),
+        EvictionCommand::Finish(pod) => {
             cluster.edit_pod(pod, |pod| leave(&mut pod.fact.life_phase, PodLifePhase::Finished))
         }
-        Command::Terminate(pod) => {
+        EvictionCommand::Terminate(pod) => {
             cluster.edit_pod(pod, |pod| pod.fact.life_phase = PodLifePhase::Terminating);
         }
-        Command::Mark { pod, on } => cluster.edit_pod(pod, |pod| pod.fact.marked = on),
-        Command::PodReadable { pod, readable } => {
+        EvictionCommand::Mark { pod, on } => cluster.edit_pod(pod, |pod| pod.fact.marked = on),
+        EvictionCommand::PodReadable { pod, readable } => {
             cluster.edit_pod(pod, |pod| pod.unreadable = !readable);
         }
-        Command::Pass(micros) => storm.pass(micros),
-        Command::Lag { nodes, pods } => (storm.nodes.lag, storm.pods.lag) = (lag(nodes), lag(pods)),
-        Command::Deaf(deaf) => storm.deaf = deaf,
-        Command::List => storm.list(),
-        Command::Stall => storm.stall(),
-        Command::Lose(which) => storm.lose(which.into()),
-        Command::Repeat(which) => storm.repeat(which.into()),
-        Command::Restart => storm.restart(),
-        Command::Hold(on) => storm.hold(on),
-        Command::Clock { ahead, more } => {
+        EvictionCommand::Pass(micros) => storm.pass(micros),
+        EvictionCommand::Lag { nodes, pods } => (storm.nodes.lag, storm.pods.lag) = (lag(nodes), lag(pods)),
+        EvictionCommand::Deaf(deaf) => storm.deaf = deaf,
+        EvictionCommand::List => storm.list(),
+        EvictionCommand::Stall => storm.stall(),
+        EvictionCommand::Lose(which) => storm.lose(which.into()),
+        EvictionCommand::Repeat(which) => storm.repeat(which.into()),
+        EvictionCommand::Restart => storm.restart(),
+        EvictionCommand::Hold(on) => storm.hold(on),
+        EvictionCommand::Clock { ahead, more } => {
             cluster.clock_error = ahead * 1_000;
             cluster.skew_max = more.map(|more| (ahead.abs() + more) * 1_000);
         }
-        Command::Capacity(room) => storm.capacity = if room == 0 { usize::MAX } else { room.into() },
+        EvictionCommand::Capacity(room) => storm.capacity = if room == 0 { usize::MAX } else { room.into() },
     }
     storm.settle();
 }

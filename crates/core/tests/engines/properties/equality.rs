@@ -1,7 +1,7 @@
 //! Tests that equal facts make equal engines, whatever their order and number.
 
 use crate::common::storm::{Storm, WINDOW};
-use crate::properties::commands::{Command, calm, perform};
+use crate::properties::commands::{EvictionCommand, calm, perform};
 use crate::properties::runs;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,13 +33,13 @@ fn object(input: &EvictionInput) -> Object {
 }
 
 /// Returns what happens at one instant, as its watch events.
-fn events(commands: Vec<Command>) -> (Vec<EvictionInput>, Now) {
+fn events(commands: Vec<EvictionCommand>) -> (Vec<EvictionInput>, Now) {
     let mut storm = Storm::new(EvictionConfig::default(), WINDOW);
     storm.deaf = true;
     for command in commands {
         match command {
             // A planned withdrawal is an attempt in progress.
-            Command::Pass(_) | Command::Mark { .. } => {}
+            EvictionCommand::Pass(_) | EvictionCommand::Mark { .. } => {}
             command => perform(&mut storm, command),
         }
     }

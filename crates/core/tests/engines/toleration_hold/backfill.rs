@@ -15,9 +15,9 @@ use taintward_core::toleration_seconds::{
     TolerationSecondsEngine, TolerationSecondsInput,
 };
 
-type Input = TolerationSecondsInput;
+type BackfillInput = TolerationSecondsInput;
 
-struct Cluster {
+struct BackfillCluster {
     engine: TolerationSecondsEngine,
     millis: i64,
     pods: Vec<HeldPodFact>,
@@ -59,14 +59,17 @@ fn policy(seconds: i64) -> BackfillPolicyFact {
 }
 
 /// The events of a list.
-fn list<F>(facts: impl IntoIterator<Item = F>, input: impl Fn(ObjectEvent<F>) -> Input) -> Vec<Input> {
+fn list<F>(
+    facts: impl IntoIterator<Item = F>,
+    input: impl Fn(ObjectEvent<F>) -> BackfillInput,
+) -> Vec<BackfillInput> {
     let mut events = vec![input(ObjectEvent::ListStarted { silent_since: None })];
     events.extend(facts.into_iter().map(|fact| input(ObjectEvent::Applied { fact, listed: true })));
     events.push(input(ObjectEvent::ListCompleted));
     events
 }
 
-impl Cluster {
+impl BackfillCluster {
     fn new(pods: usize, per_second: u32) -> Self {
         let settings = BackfillSettings { replaced: vec![DefaultDurations::default()], per_second };
         let mut cluster = Self {
@@ -78,20 +81,20 @@ impl Cluster {
         };
         let node = node("n").at_version(1);
         let node = HoldNodeFact::new(&node, ZoneKey::of(ZoneLabels::default()), NodeHoldRequest::None);
-        cluster.receive(list([node], Input::Nodes));
-        cluster.receive(list(cluster.pods.clone(), Input::Pods));
+        cluster.receive(list([node], BackfillInput::Nodes));
+        cluster.receive(list(cluster.pods.clone(), BackfillInput::Pods));
         cluster
     }
 
-    fn receive(&mut self, events: Vec<Input>) {
+    fn receive(&mut self, events: Vec<BackfillInput>) {
         let now = self.now();
         events.into_iter().for_each(|event| self.engine.handle(event, now));
     }
 
     fn lists_of_backfill(&mut self) {
-        self.receive(list([policy(600)], |event| Input::Policies(event.into())));
+        self.receive(list([policy(600)], |event| BackfillInput::Policies(event.into())));
         let namespace = SecondsNamespaceFact { name: "shop".into(), facts: NamespaceFact::default() };
-        self.receive(list([namespace], Input::Namespaces));
+        self.receive(list([namespace], BackfillInput::Namespaces));
     }
 
     fn now(&self) -> Now {
@@ -123,11 +126,11 @@ impl Cluster {
                     TolerationSecondsEffect::PatchPod(patch) => {
                         patches += 1;
                         let result = self.carry_out(&patch);
-                        Input::PatchDone { patch, result }
+                        BackfillInput::PatchDone { patch, result }
                     }
                     TolerationSecondsEffect::WriteStatus(write) => {
                         self.reported.push(write.progress);
-                        Input::StatusDone { write, result: Ok(()) }
+                        BackfillInput::StatusDone { write, result: Ok(()) }
                     }
                 };
                 self.engine.handle(response, now);
@@ -144,7 +147,7 @@ impl Cluster {
 
 #[test]
 fn a_bounded_number_a_second_and_none_before_everything_is_listed() {
-    let mut cluster = Cluster::new(100, 20);
+    let mut cluster = BackfillCluster::new(100, 20);
     assert_eq!(cluster.pass(5_000), 0, "namespaces and policies are unknown");
     assert!(!cluster.engine.is_synced());
     cluster.lists_of_backfill();
@@ -163,25 +166,25 @@ fn a_bounded_number_a_second_and_none_before_everything_is_listed() {
 
 #[test]
 fn a_policy_that_cannot_be_decoded_stops_backfill_until_it_is_corrected() {
-    let mut cluster = Cluster::new(10, 1);
+    let mut cluster = BackfillCluster::new(10, 1);
     cluster.lists_of_backfill();
     assert_eq!(cluster.pass(3_000), 3);
     let garbled = ObjectRef { name: "another".into(), ..ObjectRef::default() };
-    cluster.receive(vec![Input::Policies(ObjectEvent::Undecodable(garbled.clone()).into())]);
+    cluster.receive(vec![BackfillInput::Policies(ObjectEvent::Undecodable(garbled.clone()).into())]);
     assert_eq!(cluster.pass(30_000), 0);
     // A list that still contains it changes nothing; one without it does.
-    let mut still = list([policy(600)], |event| Input::Policies(event.into()));
-    still.insert(1, Input::Policies(ObjectEvent::Undecodable(garbled).into()));
+    let mut still = list([policy(600)], |event| BackfillInput::Policies(event.into()));
+    still.insert(1, BackfillInput::Policies(ObjectEvent::Undecodable(garbled).into()));
     cluster.receive(still);
     assert_eq!(cluster.pass(30_000), 0);
-    cluster.receive(list([policy(600)], |event| Input::Policies(event.into())));
+    cluster.receive(list([policy(600)], |event| BackfillInput::Policies(event.into())));
     assert_eq!(cluster.pass(10_000), 7);
     assert_eq!(cluster.patched(), 10);
 }
 
 #[test]
 fn refused_patches_are_retried_after_growing_pauses() {
-    let mut cluster = Cluster::new(5, 1_000);
+    let mut cluster = BackfillCluster::new(5, 1_000);
     cluster.lists_of_backfill();
     cluster.rejects = Some(ApiFailure::Rejected);
     let first = cluster.pass(1_000);
@@ -195,14 +198,14 @@ fn refused_patches_are_retried_after_growing_pauses() {
 
 #[test]
 fn a_changed_namespace_is_checked_again() {
-    let mut cluster = Cluster::new(3, 100);
+    let mut cluster = BackfillCluster::new(3, 100);
     cluster.lists_of_backfill();
     cluster.pass(1_000);
     assert_eq!(cluster.patched(), 3);
     let mut facts = NamespaceFact::default();
     (facts.requested.not_ready, facts.requested.unreachable) = (Some("300".into()), Some("300".into()));
     let namespace = SecondsNamespaceFact { name: "shop".into(), facts };
-    cluster.receive(vec![Input::Namespaces(ObjectEvent::Applied { fact: namespace, listed: false })]);
+    cluster.receive(vec![BackfillInput::Namespaces(ObjectEvent::Applied { fact: namespace, listed: false })]);
     // 600 is not one of the seconds that may be replaced.
     assert_eq!(cluster.pass(10_000), 0);
     assert_eq!(

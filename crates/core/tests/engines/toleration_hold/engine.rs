@@ -14,7 +14,7 @@ use taintward_core::toleration_seconds::{
 };
 
 #[derive(Clone, Copy, Debug)]
-enum Event {
+enum EngineEvent {
     Silent(usize),
     Recovers(usize),
     Held(usize),
@@ -52,29 +52,29 @@ enum Forgery {
     OtherTolerations,
 }
 
-fn event() -> impl Strategy<Value = (Event, i64)> {
+fn event() -> impl Strategy<Value = (EngineEvent, i64)> {
     let (node, pod) = (0..NODES, 0..NODES * PODS_PER_NODE);
     let forgery =
         prop_oneof![Just(Forgery::Garbled), Just(Forgery::FewerSeconds), Just(Forgery::OtherTolerations)];
     let kind = prop_oneof![
-        6 => node.clone().prop_map(Event::Silent),
-        4 => node.clone().prop_map(Event::Recovers),
-        2 => node.clone().prop_map(Event::Held),
+        6 => node.clone().prop_map(EngineEvent::Silent),
+        4 => node.clone().prop_map(EngineEvent::Recovers),
+        2 => node.clone().prop_map(EngineEvent::Held),
         2 => (node.clone(), any::<bool>()).prop_map(|(node, full)| {
-            Event::Released(node, if full { ReleaseMode::Full } else { ReleaseMode::Remainder })
+            EngineEvent::Released(node, if full { ReleaseMode::Full } else { ReleaseMode::Remainder })
         }),
-        1 => node.prop_map(Event::Forgotten),
-        2 => Just(Event::Crash),
-        2 => Just(Event::WatchStalls),
-        2 => any::<bool>().prop_map(|carried_out| Event::ResponsesLost { carried_out }),
-        1 => pod.clone().prop_map(Event::RecordRemoved),
-        1 => (pod.clone(), forgery).prop_map(|(pod, forgery)| Event::RecordForged(pod, forgery)),
-        2 => pod.prop_map(Event::SecondsWrittenBack),
-        3 => prop::option::of(prop::sample::select(&CEILINGS[..])).prop_map(Event::CeilingChanges),
-        2 => prop::sample::select(&POLICIES[..]).prop_map(Event::PolicyChanges),
-        1 => Just(Event::PolicyGarbled),
-        2 => Just(Event::ClockSteps),
-        1 => Just(Event::Nothing),
+        1 => node.prop_map(EngineEvent::Forgotten),
+        2 => Just(EngineEvent::Crash),
+        2 => Just(EngineEvent::WatchStalls),
+        2 => any::<bool>().prop_map(|carried_out| EngineEvent::ResponsesLost { carried_out }),
+        1 => pod.clone().prop_map(EngineEvent::RecordRemoved),
+        1 => (pod.clone(), forgery).prop_map(|(pod, forgery)| EngineEvent::RecordForged(pod, forgery)),
+        2 => pod.prop_map(EngineEvent::SecondsWrittenBack),
+        3 => prop::option::of(prop::sample::select(&CEILINGS[..])).prop_map(EngineEvent::CeilingChanges),
+        2 => prop::sample::select(&POLICIES[..]).prop_map(EngineEvent::PolicyChanges),
+        1 => Just(EngineEvent::PolicyGarbled),
+        2 => Just(EngineEvent::ClockSteps),
+        1 => Just(EngineEvent::Nothing),
     ];
     (kind, prop_oneof![3 => 0_i64..8, 1 => 8_i64..70])
 }
@@ -112,37 +112,37 @@ impl Forgery {
 }
 
 impl TolerationSecondsHarness {
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: EngineEvent) {
         let now = self.now;
         match event {
-            Event::Silent(node) => self.node_changes(node, |(since, _)| *since = since.or(Some(now))),
-            Event::Recovers(node) => {
+            EngineEvent::Silent(node) => self.node_changes(node, |(since, _)| *since = since.or(Some(now))),
+            EngineEvent::Recovers(node) => {
                 self.node_changes(node, |(since, _)| *since = None);
                 for pod in self.pods.iter_mut().skip(node * PODS_PER_NODE).take(PODS_PER_NODE) {
                     pod.original.check(false, &pod.fact.tolerations, now);
                     pod.own = own_seconds(&pod.fact);
                 }
             }
-            Event::Held(node) => self.node_changes(node, |(_, request)| {
+            EngineEvent::Held(node) => self.node_changes(node, |(_, request)| {
                 *request = NodeHoldRequest::Hold { since: at(now), until: at(now + HOLD_FOR) };
             }),
-            Event::Released(node, mode) => self.node_changes(node, |(_, request)| {
+            EngineEvent::Released(node, mode) => self.node_changes(node, |(_, request)| {
                 *request = NodeHoldRequest::Release { at: at(now), mode };
             }),
-            Event::Forgotten(node) => {
+            EngineEvent::Forgotten(node) => {
                 self.node_changes(node, |(_, request)| *request = NodeHoldRequest::None);
             }
-            Event::PolicyChanges(seconds) => self.policy_becomes(Some(seconds)),
-            Event::PolicyGarbled => self.policy_becomes(None),
-            Event::Crash => self.crash(),
-            Event::ClockSteps => {
+            EngineEvent::PolicyChanges(seconds) => self.policy_becomes(Some(seconds)),
+            EngineEvent::PolicyGarbled => self.policy_becomes(None),
+            EngineEvent::Crash => self.crash(),
+            EngineEvent::ClockSteps => {
                 self.is_clock_behind ^= true;
                 self.run_engine();
             }
-            Event::WatchStalls if now > self.stalled_until => self.stalled_until = now + STALL,
-            Event::ResponsesLost { carried_out } => self.lost = Some((carried_out, now + 3)),
-            Event::RecordRemoved(pod) => self.another_writer_sets(pod, RecordState::Absent),
-            Event::RecordForged(pod, forgery) => {
+            EngineEvent::WatchStalls if now > self.stalled_until => self.stalled_until = now + STALL,
+            EngineEvent::ResponsesLost { carried_out } => self.lost = Some((carried_out, now + 3)),
+            EngineEvent::RecordRemoved(pod) => self.another_writer_sets(pod, RecordState::Absent),
+            EngineEvent::RecordForged(pod, forgery) => {
                 let forged = match &self.pods[pod].fact.record {
                     RecordState::Known(record) => forgery.of(record),
                     // The pod has its own seconds again: nothing is restored, and what cannot be decoded stays (D11).
@@ -157,9 +157,9 @@ impl TolerationSecondsHarness {
                 };
                 self.another_writer_sets(pod, forged);
             }
-            Event::SecondsWrittenBack(pod) => self.another_writer_restores(pod),
-            Event::CeilingChanges(ceiling) => self.ceiling_becomes(ceiling),
-            Event::WatchStalls | Event::Nothing => {}
+            EngineEvent::SecondsWrittenBack(pod) => self.another_writer_restores(pod),
+            EngineEvent::CeilingChanges(ceiling) => self.ceiling_becomes(ceiling),
+            EngineEvent::WatchStalls | EngineEvent::Nothing => {}
         }
     }
 
@@ -205,9 +205,9 @@ proptest! {
             prop_assert_eq!(&harness.violation, &None);
         }
         for node in 0..NODES {
-            harness.happen(Event::Forgotten(node));
-            harness.happen(Event::CeilingChanges(None));
-            harness.happen(if recovers { Event::Recovers(node) } else { Event::Silent(node) });
+            harness.happen(EngineEvent::Forgotten(node));
+            harness.happen(EngineEvent::CeilingChanges(None));
+            harness.happen(if recovers { EngineEvent::Recovers(node) } else { EngineEvent::Silent(node) });
         }
         let policy = harness.policy;
         harness.pass(STALL + HOLD_FOR + CEILING_MAX + REMAINDER_MIN + 60);
@@ -235,7 +235,7 @@ fn a_limit_holds_the_pods_of_silent_nodes_until_it_is_no_longer_exceeded_or_expi
     let mut harness = TolerationSecondsHarness::new();
     harness.pass(10);
     for node in [1, 2] {
-        harness.happen(Event::Silent(node));
+        harness.happen(EngineEvent::Silent(node));
     }
     harness.pass(2);
     let held: Vec<bool> =
@@ -254,12 +254,12 @@ fn a_limit_holds_the_pods_of_silent_nodes_until_it_is_no_longer_exceeded_or_expi
 #[test]
 fn a_conflict_with_another_writer_has_pauses_and_is_reported() {
     let mut harness = TolerationSecondsHarness::new();
-    harness.happen(Event::Silent(0));
-    harness.happen(Event::Held(0));
+    harness.happen(EngineEvent::Silent(0));
+    harness.happen(EngineEvent::Held(0));
     let mut reported = 0;
     for _ in 0..HOLD_FOR - 5 {
         harness.pass(1);
-        harness.happen(Event::SecondsWrittenBack(0));
+        harness.happen(EngineEvent::SecondsWrittenBack(0));
         let is_reported = |notice: &TolerationSecondsNotice| match notice {
             TolerationSecondsNotice::SecondsContested { pod, .. } => *pod == harness.pods[0].fact.id,
             _ => false,
@@ -270,7 +270,7 @@ fn a_conflict_with_another_writer_has_pauses_and_is_reported() {
     assert_eq!((&harness.violation, harness.pods[0].gone_at), (&None, None));
     assert_ne!(harness.pods[0].fact.record, RecordState::Absent);
     // It stops.
-    harness.happen(Event::Held(0));
+    harness.happen(EngineEvent::Held(0));
     harness.pass(38);
     assert!(harness.pods[0].fact.tolerations.iter().all(|one| one.seconds.is_none()));
     harness.engine.take_notices();

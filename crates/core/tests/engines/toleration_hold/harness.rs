@@ -44,7 +44,7 @@ pub(crate) fn at(second: i64) -> Wall {
     Wall::from_secs(1_800_000_000 + second)
 }
 
-pub(crate) struct Pod {
+pub(crate) struct HarnessPod {
     pub(crate) fact: HeldPodFact,
     pub(crate) original: OriginalController,
     pub(crate) gone_at: Option<i64>,
@@ -58,7 +58,7 @@ pub(crate) struct TolerationSecondsHarness {
     pub(crate) now: i64,
     pub(crate) version: u64,
     pub(crate) nodes: Vec<(Option<i64>, NodeHoldRequest)>,
-    pub(crate) pods: Vec<Pod>,
+    pub(crate) pods: Vec<HarnessPod>,
     /// The policy's seconds; `None`: it cannot be decoded.
     pub(crate) policy: Option<i64>,
     /// The value of the namespace's label.
@@ -120,7 +120,7 @@ impl TolerationSecondsHarness {
                 requested: None,
             };
             let original = OriginalController::default();
-            Pod { fact, original, gone_at: None, cleared_at: None, own: OWN }
+            HarnessPod { fact, original, gone_at: None, cleared_at: None, own: OWN }
         };
         let mut harness = Self {
             now: 0,

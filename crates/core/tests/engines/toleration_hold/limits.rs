@@ -3,7 +3,7 @@
 
 use crate::toleration_hold::harness::at;
 use crate::toleration_hold::script::{
-    BY_PERSON, Script, Settings, by_limit, held_pod, hold, hold_node, list,
+    BY_PERSON, HoldScript, Settings, by_limit, held_pod, hold, hold_node, list,
 };
 use taintward_core::engine::{Engine as _, Lane};
 use taintward_core::identity::Uid;
@@ -17,18 +17,18 @@ use taintward_core::toleration_seconds::{
 const NONE: NodeHoldRequest = NodeHoldRequest::None;
 
 /// One pod on each of these nodes; all nodes are ready.
-fn script_of(settings: Settings, names: &[&str]) -> Script {
+fn script_of(settings: Settings, names: &[&str]) -> HoldScript {
     let nodes = names.iter().map(|name| hold_node(name, 1, None, NONE)).collect();
     let pods = names.iter().map(|name| held_pod(&format!("on-{name}"), name, 1)).collect();
-    Script::new(settings, nodes, pods)
+    HoldScript::new(settings, nodes, pods)
 }
 
-fn limited(allowed: u32, names: &[&str]) -> Script {
+fn limited(allowed: u32, names: &[&str]) -> HoldScript {
     script_of(Settings { hold: by_limit(allowed), ..Settings::default() }, names)
 }
 
 /// The end of a pod's hold by its record.
-fn until(script: &Script, uid: &str) -> Option<Wall> {
+fn until(script: &HoldScript, uid: &str) -> Option<Wall> {
     let pod = script.pods.iter().find(|pod| *pod.id.uid() == Uid::new(uid))?;
     let RecordState::Known(record) = &pod.record else { return None };
     record.order().map(|order| order.ends_at())
@@ -210,7 +210,7 @@ fn untimed(uid: &str, version: u64) -> TolerationSecondsInput {
 #[test]
 fn a_taint_without_a_time_counts_from_its_first_observation_on_this_node() {
     let mut script = limited(0, &[]);
-    let since = |script: &Script| script.engine.limits_exceeded().next().map(|one| one.since);
+    let since = |script: &HoldScript| script.engine.limits_exceeded().next().map(|one| one.since);
     script.pass(50_000);
     script.receive(untimed("one", 2));
     assert_eq!(since(&script), Some(at(50)));
@@ -235,7 +235,7 @@ fn pods_of_silent_nodes_get_no_other_seconds_until_the_node_has_recovered() {
         Settings { guard: Some(1_000), ..Settings::default() },
     ] {
         let nodes = vec![hold_node("a1", 1, Some(Some(0)), NONE)];
-        let mut script = Script::new(settings, nodes, vec![held_pod("p", "a1", 1)]);
+        let mut script = HoldScript::new(settings, nodes, vec![held_pod("p", "a1", 1)]);
         for _ in 0..10 {
             script.pass(1_000);
             assert_eq!(script.settle(), 0);
@@ -254,7 +254,7 @@ fn the_rate_of_the_guard_counts_for_backfill_too() {
         [(Some(50), Some(10), 10), (Some(10), Some(50), 50), (Some(5), None, 5), (None, Some(5), 5)]
     {
         let settings = Settings { backfill, guard, ..Settings::default() };
-        let mut script = Script::new(settings, nodes(), pods());
+        let mut script = HoldScript::new(settings, nodes(), pods());
         let mut patches = 0;
         for _ in 0..100 {
             patches += script.settle();
@@ -269,7 +269,7 @@ fn the_rate_of_the_guard_counts_for_backfill_too() {
 fn pods_that_are_gone_are_forgotten() {
     let nodes = vec![hold_node("a1", 1, None, hold(0, 3_600))];
     let settings = Settings { hold: BY_PERSON, ..Settings::default() };
-    let mut script = Script::new(settings, nodes, vec![held_pod("pa", "a1", 1), held_pod("pb", "a1", 1)]);
+    let mut script = HoldScript::new(settings, nodes, vec![held_pod("pa", "a1", 1), held_pod("pb", "a1", 1)]);
     let patch = script.pull(Lane::All).expect("a hold");
     let gone = patch.pod.clone();
     script.response(patch, Err(taintward_core::api_error::ApiFailure::NotFound));
@@ -290,7 +290,7 @@ fn a_list_with_an_older_version_of_a_pod_counts_and_an_event_does_not() {
     for listed in [true, false] {
         let nodes = vec![hold_node("a1", 1, None, hold(0, 3_600))];
         let settings = Settings { hold: BY_PERSON, ..Settings::default() };
-        let mut script = Script::new(settings, nodes, vec![held_pod("p", "a1", 20)]);
+        let mut script = HoldScript::new(settings, nodes, vec![held_pod("p", "a1", 20)]);
         assert_eq!((script.settle(), script.held().len()), (1, 1));
         // The store has the pod from before the hold.
         let before = held_pod("p", "a1", 10);

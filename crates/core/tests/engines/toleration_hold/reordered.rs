@@ -8,7 +8,8 @@
 
 use crate::toleration_hold::harness::at as at_second;
 use crate::toleration_hold::script::{
-    DEFAULT, Input, Script, Settings, held_pod, hold_node, is_held, list, namespace, policies, policy,
+    DEFAULT, HoldScript, ScriptInput, Settings, held_pod, hold_node, is_held, list, namespace, policies,
+    policy,
 };
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
@@ -33,7 +34,7 @@ const POLICIES: [i64; 3] = [60, 90, DEFAULT];
 const CEILINGS: [Option<i64>; 3] = [None, Some(100), Some(500)];
 /// What happens at least [`OCCURRENCES_MIN`] times in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum EventKind {
     FirstAttempt,
     PullOfAll,
     OutOfOrder,
@@ -55,7 +56,7 @@ const OCCURRENCES_MIN: usize = 5;
 const PAUSE_MAX_MILLIS: i64 = 38_000;
 
 #[derive(Clone, Copy, Debug)]
-enum Fate {
+enum PatchFate {
     CarriedOut,
     Rejected,
     /// It was not carried out.
@@ -65,7 +66,7 @@ enum Fate {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum ReorderedStep {
     /// The node becomes silent, with a time in its taint or without, or recovers.
     Silence(usize, bool),
     NodeReplaced(usize),
@@ -82,67 +83,67 @@ enum Step {
     NodesReceived(usize),
     PodsReceived(usize),
     Pull(Lane, usize),
-    Response(usize, Fate),
+    Response(usize, PatchFate),
     Pass(i64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ReorderedStep> {
     let node = || 0..NODES.len();
     let lane = prop_oneof![2 => Just(Lane::Fresh), 1 => Just(Lane::All)];
     let fate = prop_oneof![
-        6 => Just(Fate::CarriedOut),
-        1 => Just(Fate::Rejected),
-        1 => Just(Fate::Lost),
-        1 => Just(Fate::ResponseLost),
+        6 => Just(PatchFate::CarriedOut),
+        1 => Just(PatchFate::Rejected),
+        1 => Just(PatchFate::Lost),
+        1 => Just(PatchFate::ResponseLost),
     ];
     prop_oneof![
-        3 => (node(), any::<bool>()).prop_map(|(node, timed)| Step::Silence(node, timed)),
-        1 => node().prop_map(Step::NodeReplaced),
-        2 => (node(), 5..400_i64).prop_map(|(node, seconds)| Step::Hold(node, seconds)),
-        1 => (node(), any::<bool>()).prop_map(|(node, full)| Step::Release(node, full)),
-        1 => node().prop_map(Step::Forget),
-        2 => (0..CEILINGS.len()).prop_map(Step::Ceiling),
-        2 => (0..POLICIES.len()).prop_map(Step::Policy),
-        1 => (0..PODS).prop_map(Step::PodChanged),
-        1 => (0..PODS).prop_map(Step::PodReplaced),
-        1 => Just(Step::Restart),
-        1 => Just(Step::NodesListed),
-        1 => Just(Step::PodsListed),
-        5 => (1..4_usize).prop_map(Step::NodesReceived),
-        6 => (1..6_usize).prop_map(Step::PodsReceived),
-        14 => (lane, 1..5_usize).prop_map(|(lane, count)| Step::Pull(lane, count)),
-        10 => (any::<usize>(), fate).prop_map(|(which, fate)| Step::Response(which, fate)),
-        8 => prop_oneof![Just(20), Just(60), Just(1_000), Just(6_000), Just(31_000)].prop_map(Step::Pass),
+        3 => (node(), any::<bool>()).prop_map(|(node, timed)| ReorderedStep::Silence(node, timed)),
+        1 => node().prop_map(ReorderedStep::NodeReplaced),
+        2 => (node(), 5..400_i64).prop_map(|(node, seconds)| ReorderedStep::Hold(node, seconds)),
+        1 => (node(), any::<bool>()).prop_map(|(node, full)| ReorderedStep::Release(node, full)),
+        1 => node().prop_map(ReorderedStep::Forget),
+        2 => (0..CEILINGS.len()).prop_map(ReorderedStep::Ceiling),
+        2 => (0..POLICIES.len()).prop_map(ReorderedStep::Policy),
+        1 => (0..PODS).prop_map(ReorderedStep::PodChanged),
+        1 => (0..PODS).prop_map(ReorderedStep::PodReplaced),
+        1 => Just(ReorderedStep::Restart),
+        1 => Just(ReorderedStep::NodesListed),
+        1 => Just(ReorderedStep::PodsListed),
+        5 => (1..4_usize).prop_map(ReorderedStep::NodesReceived),
+        6 => (1..6_usize).prop_map(ReorderedStep::PodsReceived),
+        14 => (lane, 1..5_usize).prop_map(|(lane, count)| ReorderedStep::Pull(lane, count)),
+        10 => (any::<usize>(), fate).prop_map(|(which, fate)| ReorderedStep::Response(which, fate)),
+        8 => prop_oneof![Just(20), Just(60), Just(1_000), Just(6_000), Just(31_000)].prop_map(ReorderedStep::Pass),
     ]
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct ReorderedNode {
     uid: u64,
     silent: Option<Option<i64>>,
     request: NodeHoldRequest,
 }
 
 /// What the API server has and the engine has not received yet.
-struct Storm {
-    script: Script,
-    nodes: [Node; NODES.len()],
+struct ReorderedStorm {
+    script: HoldScript,
+    nodes: [ReorderedNode; NODES.len()],
     seconds: i64,
     ceiling: Option<i64>,
-    node_events: VecDeque<Input>,
-    pod_events: VecDeque<Input>,
+    node_events: VecDeque<ScriptInput>,
+    pod_events: VecDeque<ScriptInput>,
     in_flight: Vec<SecondsPatch>,
     /// When the oldest of them was sent.
     sent: i64,
     replaced: u64,
-    kinds: BTreeMap<Kind, usize>,
+    kinds: BTreeMap<EventKind, usize>,
 }
 
-impl Storm {
+impl ReorderedStorm {
     fn new() -> Self {
         let pods = (0..PODS).map(|at| held_pod(&format!("p{at}"), NODES[at % NODES.len()], 1)).collect();
-        let script = Script::new(Settings::default(), Vec::new(), pods);
-        let well = Node { uid: 0, silent: None, request: NodeHoldRequest::None };
+        let script = HoldScript::new(Settings::default(), Vec::new(), pods);
+        let well = ReorderedNode { uid: 0, silent: None, request: NodeHoldRequest::None };
         let mut storm = Self {
             script,
             nodes: [well; NODES.len()],
@@ -160,16 +161,16 @@ impl Storm {
     }
 
     fn node_fact(&self, at: usize) -> HoldNodeFact {
-        let Node { uid, silent, request } = self.nodes[at];
+        let ReorderedNode { uid, silent, request } = self.nodes[at];
         let uid = Uid::new(&format!("{}-{uid}", NODES[at]));
         HoldNodeFact { uid, ..hold_node(NODES[at], self.script.version, silent, request) }
     }
 
-    fn node_changes(&mut self, at: usize, change: impl FnOnce(&mut Node)) {
+    fn node_changes(&mut self, at: usize, change: impl FnOnce(&mut ReorderedNode)) {
         self.script.next_version();
         change(&mut self.nodes[at]);
         let fact = self.node_fact(at);
-        self.node_events.push_back(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
+        self.node_events.push_back(ScriptInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
     }
 
     /// Another process starts: it has no request in flight.
@@ -186,7 +187,7 @@ impl Storm {
     }
 
     fn pod_applied(&mut self, fact: HeldPodFact) {
-        self.pod_events.push_back(Input::Pods(ObjectEvent::Applied { fact, listed: false }));
+        self.pod_events.push_back(ScriptInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
 
     fn replace_pod(&mut self, at: usize) {
@@ -194,7 +195,7 @@ impl Storm {
         let version = self.script.next_version();
         let before = self.script.pods.remove(at);
         let gone = ObjectRef::pod(before.id.uid().clone(), Some(before.node.clone()));
-        self.pod_events.push_back(Input::Pods(ObjectEvent::Deleted(gone)));
+        self.pod_events.push_back(ScriptInput::Pods(ObjectEvent::Deleted(gone)));
         let uid = Uid::new(&format!("successor-{}", self.replaced));
         let id = PodId::new(uid, PodName::new("shop", before.id.name().name()));
         let fact = HeldPodFact {
@@ -206,7 +207,7 @@ impl Storm {
         self.pod_applied(fact);
     }
 
-    fn count(&mut self, kind: Kind, occurs: bool) {
+    fn count(&mut self, kind: EventKind, occurs: bool) {
         *self.kinds.entry(kind).or_default() += usize::from(occurs);
     }
 
@@ -216,10 +217,10 @@ impl Storm {
         let silence =
             |name: &str| self.nodes[NODES.iter().position(|node| *node == name).expect("a node")].silent;
         let is_untimed = patch.purpose == PatchPurpose::Hold && silence(patch.node.as_str()) == Some(None);
-        self.count(Kind::HeldWithoutTime, is_untimed);
-        self.count(Kind::ClusterExceeded, exceeded.contains(&LimitScope::Cluster));
-        self.count(Kind::ZoneExceeded, exceeded.iter().any(|scope| *scope != LimitScope::Cluster));
-        self.count(if lane == Lane::All { Kind::PullOfAll } else { Kind::FirstAttempt }, true);
+        self.count(EventKind::HeldWithoutTime, is_untimed);
+        self.count(EventKind::ClusterExceeded, exceeded.contains(&LimitScope::Cluster));
+        self.count(EventKind::ZoneExceeded, exceeded.iter().any(|scope| *scope != LimitScope::Cluster));
+        self.count(if lane == Lane::All { EventKind::PullOfAll } else { EventKind::FirstAttempt }, true);
         if self.in_flight.is_empty() {
             self.sent = self.script.millis;
         }
@@ -235,85 +236,87 @@ impl Storm {
         result
     }
 
-    fn response(&mut self, at: usize, fate: Fate) {
-        self.count(Kind::OutOfOrder, at > 0);
-        self.count(Kind::Late, at == 0 && self.script.millis > self.sent + 1_000);
+    fn response(&mut self, at: usize, fate: PatchFate) {
+        self.count(EventKind::OutOfOrder, at > 0);
+        self.count(EventKind::Late, at == 0 && self.script.millis > self.sent + 1_000);
         let patch = self.in_flight.remove(at);
         let result = match fate {
-            Fate::CarriedOut => self.carry_out(&patch),
-            Fate::Rejected => Err(ApiFailure::Rejected),
-            Fate::Lost => Err(ApiFailure::Unavailable),
-            Fate::ResponseLost => self.carry_out(&patch).and(Err(ApiFailure::Unavailable)),
+            PatchFate::CarriedOut => self.carry_out(&patch),
+            PatchFate::Rejected => Err(ApiFailure::Rejected),
+            PatchFate::Lost => Err(ApiFailure::Unavailable),
+            PatchFate::ResponseLost => self.carry_out(&patch).and(Err(ApiFailure::Unavailable)),
         };
-        self.count(Kind::Rejected, matches!(fate, Fate::Rejected));
-        self.count(Kind::RequestLost, matches!(fate, Fate::Lost));
-        self.count(Kind::ResponseLost, matches!(fate, Fate::ResponseLost));
-        self.count(Kind::Conflict, result == Err(ApiFailure::Conflict));
+        self.count(EventKind::Rejected, matches!(fate, PatchFate::Rejected));
+        self.count(EventKind::RequestLost, matches!(fate, PatchFate::Lost));
+        self.count(EventKind::ResponseLost, matches!(fate, PatchFate::ResponseLost));
+        self.count(EventKind::Conflict, result == Err(ApiFailure::Conflict));
         self.script.response(patch, result);
     }
 
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: ReorderedStep) {
         let second = self.script.millis / 1_000;
         match step {
-            Step::Silence(at, timed) => self.node_changes(at, |node| {
+            ReorderedStep::Silence(at, timed) => self.node_changes(at, |node| {
                 node.silent = if node.silent.is_some() { None } else { Some(timed.then_some(second)) };
             }),
-            Step::NodeReplaced(at) => {
+            ReorderedStep::NodeReplaced(at) => {
                 let is_written = self.in_flight.iter().any(|patch| patch.node.as_str() == NODES[at]);
-                self.count(Kind::NodeReplacedInFlight, is_written);
+                self.count(EventKind::NodeReplacedInFlight, is_written);
                 self.node_changes(at, |node| {
-                    *node = Node { uid: node.uid + 1, silent: None, request: NodeHoldRequest::None };
+                    *node = ReorderedNode { uid: node.uid + 1, silent: None, request: NodeHoldRequest::None };
                 });
             }
-            Step::Hold(at, seconds) => {
+            ReorderedStep::Hold(at, seconds) => {
                 let (since, until) = (at_second(second), at_second(second + seconds));
                 self.node_changes(at, |node| node.request = NodeHoldRequest::Hold { since, until });
             }
-            Step::Release(at, full) => {
+            ReorderedStep::Release(at, full) => {
                 let mode = if full { ReleaseMode::Full } else { ReleaseMode::Remainder };
                 let release = NodeHoldRequest::Release { at: at_second(second), mode };
                 self.node_changes(at, |node| node.request = release);
             }
-            Step::Forget(at) => self.node_changes(at, |node| node.request = NodeHoldRequest::None),
-            Step::Ceiling(at) => {
+            ReorderedStep::Forget(at) => self.node_changes(at, |node| node.request = NodeHoldRequest::None),
+            ReorderedStep::Ceiling(at) => {
                 self.ceiling = CEILINGS[at];
                 let fact = namespace(self.ceiling);
-                self.script.receive(Input::Namespaces(ObjectEvent::Applied { fact, listed: false }));
+                self.script.receive(ScriptInput::Namespaces(ObjectEvent::Applied { fact, listed: false }));
             }
-            Step::Policy(at) => {
+            ReorderedStep::Policy(at) => {
                 self.seconds = POLICIES[at];
                 let fact = policy(self.seconds, self.script.next_version());
                 self.script.receive(policies(ObjectEvent::Applied { fact, listed: false }));
             }
-            Step::PodChanged(at) => {
+            ReorderedStep::PodChanged(at) => {
                 let version = Some(ResourceVersion(self.script.next_version()));
                 self.script.pods[at].version = version;
                 self.pod_applied(self.script.pods[at].clone());
             }
-            Step::PodReplaced(at) => self.replace_pod(at),
-            Step::Restart => {
-                self.count(Kind::RestartInFlight, !self.in_flight.is_empty());
+            ReorderedStep::PodReplaced(at) => self.replace_pod(at),
+            ReorderedStep::Restart => {
+                self.count(EventKind::RestartInFlight, !self.in_flight.is_empty());
                 self.restart();
             }
-            Step::NodesListed => {
+            ReorderedStep::NodesListed => {
                 let facts: Vec<_> = (0..NODES.len()).map(|at| self.node_fact(at)).collect();
-                self.node_events = list(facts, Input::Nodes).into();
+                self.node_events = list(facts, ScriptInput::Nodes).into();
             }
-            Step::PodsListed => self.pod_events = list(self.script.pods.clone(), Input::Pods).into(),
-            Step::NodesReceived(count) => {
+            ReorderedStep::PodsListed => {
+                self.pod_events = list(self.script.pods.clone(), ScriptInput::Pods).into()
+            }
+            ReorderedStep::NodesReceived(count) => {
                 let count = count.min(self.node_events.len());
                 self.script.receive_all(self.node_events.drain(..count).collect());
             }
-            Step::PodsReceived(count) => {
+            ReorderedStep::PodsReceived(count) => {
                 let count = count.min(self.pod_events.len());
                 self.script.receive_all(self.pod_events.drain(..count).collect());
             }
-            Step::Pull(lane, count) => _ = (0..count).take_while(|_| self.pull(lane)).count(),
-            Step::Response(which, fate) if !self.in_flight.is_empty() => {
+            ReorderedStep::Pull(lane, count) => _ = (0..count).take_while(|_| self.pull(lane)).count(),
+            ReorderedStep::Response(which, fate) if !self.in_flight.is_empty() => {
                 self.response(which % self.in_flight.len(), fate);
             }
-            Step::Response(..) => {}
-            Step::Pass(millis) => self.script.pass(millis),
+            ReorderedStep::Response(..) => {}
+            ReorderedStep::Pass(millis) => self.script.pass(millis),
         }
     }
 
@@ -326,7 +329,7 @@ impl Storm {
                 continue;
             }
             if !self.in_flight.is_empty() {
-                self.response(self.in_flight.len() / 2, Fate::CarriedOut);
+                self.response(self.in_flight.len() / 2, PatchFate::CarriedOut);
                 continue;
             }
             if !self.node_events.is_empty() || !self.pod_events.is_empty() {
@@ -344,8 +347,8 @@ impl Storm {
 }
 
 /// Takes these steps, and then lets everything become quiet.
-fn run(steps: Vec<Step>, kinds: &RefCell<BTreeMap<Kind, usize>>) -> TestCaseResult {
-    let mut storm = Storm::new();
+fn run(steps: Vec<ReorderedStep>, kinds: &RefCell<BTreeMap<EventKind, usize>>) -> TestCaseResult {
+    let mut storm = ReorderedStorm::new();
     for step in steps {
         storm.take(step);
     }
@@ -355,7 +358,8 @@ fn run(steps: Vec<Step>, kinds: &RefCell<BTreeMap<Kind, usize>>) -> TestCaseResu
     storm.sanitized(PAUSE_MAX_MILLIS);
     storm.sanitized(0);
     let now = storm.script.wall();
-    let is_ordered = |node: &Node| matches!(node.request, NodeHoldRequest::Hold { until, .. } if now < until);
+    let is_ordered =
+        |node: &ReorderedNode| matches!(node.request, NodeHoldRequest::Hold { until, .. } if now < until);
     let ordered = NODES.iter().zip(&storm.nodes).filter(|(_, node)| is_ordered(node));
     let ordered: BTreeSet<&str> = ordered.map(|(name, _)| *name).collect();
     for pod in storm.script.pods.iter().filter(|pod| ordered.contains(pod.node.as_str())) {

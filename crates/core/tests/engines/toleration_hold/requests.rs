@@ -1,7 +1,7 @@
 //! Tests the queue of patches with requests in flight: one of a pod at a time, in both lanes, and none of the places
 //! for patches is lost.
 
-use crate::toleration_hold::script::{BY_PERSON, Script, Settings, by_limit, held_pod, hold, hold_node};
+use crate::toleration_hold::script::{BY_PERSON, HoldScript, Settings, by_limit, held_pod, hold, hold_node};
 use std::collections::BTreeSet;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine as _, Lane};
@@ -13,7 +13,7 @@ use taintward_core::toleration_seconds::{
 
 const NONE: NodeHoldRequest = NodeHoldRequest::None;
 
-fn pull_all(script: &mut Script, lane: Lane) -> Vec<SecondsPatch> {
+fn pull_all(script: &mut HoldScript, lane: Lane) -> Vec<SecondsPatch> {
     std::iter::from_fn(|| script.pull(lane)).collect()
 }
 
@@ -22,7 +22,7 @@ fn pull_all(script: &mut Script, lane: Lane) -> Vec<SecondsPatch> {
 fn a_pod_whose_hold_is_in_flight_is_not_backfilled() {
     let settings = Settings { hold: BY_PERSON, backfill: Some(20), ..Settings::default() };
     let nodes = vec![hold_node("a1", 1, None, NONE)];
-    let mut script = Script::new(settings, nodes, vec![held_pod("pa", "a1", 1), held_pod("pb", "a1", 1)]);
+    let mut script = HoldScript::new(settings, nodes, vec![held_pod("pa", "a1", 1), held_pod("pb", "a1", 1)]);
     let first = script.pull(Lane::All).expect("backfill of one pod");
     assert_eq!(pull_all(&mut script, Lane::All), [], "20 a second: the other one waits");
     let result = script.carry_out(&first);
@@ -49,7 +49,7 @@ fn a_pod_whose_hold_is_in_flight_is_not_backfilled() {
 fn places_for_patches_are_not_lost() {
     let settings = Settings { hold: BY_PERSON, guard: Some(50), ..Settings::default() };
     let mut script =
-        Script::new(settings, vec![hold_node("a1", 1, None, NONE)], vec![held_pod("p", "a1", 1)]);
+        HoldScript::new(settings, vec![hold_node("a1", 1, None, NONE)], vec![held_pod("p", "a1", 1)]);
     let patch = script.pull(Lane::All).expect("the ceiling of the pod");
     script.response(patch, Err(ApiFailure::Unavailable));
     for round in 0..70 {
@@ -94,7 +94,7 @@ fn retries_are_only_in_the_lane_of_all() {
         (Settings { guard: Some(1_000), ..Settings::default() }, well),
     ];
     for (settings, nodes) in cases {
-        let mut script = Script::new(settings, nodes, vec![held_pod("p", "a1", 1)]);
+        let mut script = HoldScript::new(settings, nodes, vec![held_pod("p", "a1", 1)]);
         let patch = script.pull(Lane::Fresh).expect("the first attempt");
         script.response(patch, Err(ApiFailure::Unavailable));
         assert_eq!(script.pull(Lane::All), None, "the pause");
@@ -114,7 +114,7 @@ fn retries_are_only_in_the_lane_of_all() {
 fn a_pod_that_is_gone_leaves_nothing_in_the_queue() {
     let settings = Settings { guard: Some(1), ..Settings::default() };
     let pods = (0..5).map(|at| held_pod(&format!("p{at}"), "a1", 1)).collect();
-    let mut script = Script::new(settings, vec![hold_node("a1", 1, None, NONE)], pods);
+    let mut script = HoldScript::new(settings, vec![hold_node("a1", 1, None, NONE)], pods);
     let sent = script.pull(Lane::All).expect("the first ceiling");
     assert_eq!(script.pull(Lane::All), None, "the rate");
     assert_eq!(script.engine.stats().guard_pending, 4);
@@ -136,7 +136,7 @@ fn the_shortest_countdown_is_held_first_and_an_unknown_response_changes_nothing(
     let mut shorter = held_pod("c", "a2", 1);
     shorter.tolerations.iter_mut().for_each(|one| one.seconds = Some(100));
     let pods = vec![held_pod("b", "a2", 1), shorter, held_pod("a", "a1", 1)];
-    let mut script = Script::new(Settings { hold: by_limit(1), ..Settings::default() }, nodes, pods);
+    let mut script = HoldScript::new(Settings { hold: by_limit(1), ..Settings::default() }, nodes, pods);
     script.pass(60_000);
     let sent = pull_all(&mut script, Lane::Fresh);
     let order: Vec<&str> = sent.iter().map(|patch| patch.pod.name().name()).collect();

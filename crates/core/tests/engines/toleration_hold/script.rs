@@ -18,7 +18,7 @@ use taintward_core::toleration_seconds::{
     TolerationSecondsEffect, TolerationSecondsEngine, TolerationSecondsInput,
 };
 
-pub(crate) type Input = TolerationSecondsInput;
+pub(crate) type ScriptInput = TolerationSecondsInput;
 
 /// A pod's own seconds before backfill.
 pub(crate) const DEFAULT: i64 = 300;
@@ -82,16 +82,16 @@ pub(crate) fn held_pod(uid: &str, node: &str, version: u64) -> HeldPodFact {
 /// The events of a list.
 pub(crate) fn list<F>(
     facts: impl IntoIterator<Item = F>,
-    input: impl Fn(ObjectEvent<F>) -> Input,
-) -> Vec<Input> {
+    input: impl Fn(ObjectEvent<F>) -> ScriptInput,
+) -> Vec<ScriptInput> {
     let mut events = vec![input(ObjectEvent::ListStarted { silent_since: None })];
     events.extend(facts.into_iter().map(|fact| input(ObjectEvent::Applied { fact, listed: true })));
     events.push(input(ObjectEvent::ListCompleted));
     events
 }
 
-pub(crate) fn policies(event: ObjectEvent<BackfillPolicyFact>) -> Input {
-    Input::Policies(event.into())
+pub(crate) fn policies(event: ObjectEvent<BackfillPolicyFact>) -> ScriptInput {
+    ScriptInput::Policies(event.into())
 }
 
 /// A policy for all namespaces.
@@ -117,7 +117,7 @@ pub(crate) fn is_held(pod: &HeldPodFact) -> bool {
     pod.tolerations.iter().all(|one| one.seconds.is_none())
 }
 
-pub(crate) struct Script {
+pub(crate) struct HoldScript {
     pub(crate) engine: TolerationSecondsEngine,
     pub(crate) millis: i64,
     pub(crate) version: u64,
@@ -125,7 +125,7 @@ pub(crate) struct Script {
     pub(crate) pods: Vec<HeldPodFact>,
 }
 
-impl Script {
+impl HoldScript {
     /// An engine that has listed these objects, and the namespace and the policy if it needs them.
     pub(crate) fn new(settings: Settings, nodes: Vec<HoldNodeFact>, pods: Vec<HeldPodFact>) -> Self {
         let mut script =
@@ -151,10 +151,10 @@ impl Script {
         let guard = settings.guard.map(|per_second| GuardSettings { per_second });
         self.engine = TolerationSecondsEngine::new(settings.hold, backfill, guard);
         self.pods.clone_from(&pods);
-        let mut events = list([namespace(ceiling)], Input::Namespaces);
+        let mut events = list([namespace(ceiling)], ScriptInput::Namespaces);
         events.extend(list([policy(seconds, self.version)], policies));
-        events.extend(list(nodes, Input::Nodes));
-        events.extend(list(pods, Input::Pods));
+        events.extend(list(nodes, ScriptInput::Nodes));
+        events.extend(list(pods, ScriptInput::Pods));
         events.into_iter().for_each(|event| self.receive(event));
     }
 
@@ -172,27 +172,27 @@ impl Script {
         self.version
     }
 
-    pub(crate) fn receive(&mut self, input: Input) {
+    pub(crate) fn receive(&mut self, input: ScriptInput) {
         let now = self.now();
         self.engine.handle(input, now);
         self.engine.tick(now.mono);
     }
 
-    pub(crate) fn receive_all(&mut self, inputs: Vec<Input>) {
+    pub(crate) fn receive_all(&mut self, inputs: Vec<ScriptInput>) {
         inputs.into_iter().for_each(|input| self.receive(input));
     }
 
     /// A watch event of a node.
     pub(crate) fn observe_node(&mut self, name: &str, silent: Option<Option<i64>>, request: NodeHoldRequest) {
         let fact = hold_node(name, self.next_version(), silent, request);
-        self.receive(Input::Nodes(ObjectEvent::Applied { fact, listed: false }));
+        self.receive(ScriptInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
     }
 
     /// A watch event of a pod, as the API server has it.
     pub(crate) fn observe_pod(&mut self, fact: HeldPodFact) {
         self.pods.retain(|pod| pod.id != fact.id);
         self.pods.push(fact.clone());
-        self.receive(Input::Pods(ObjectEvent::Applied { fact, listed: false }));
+        self.receive(ScriptInput::Pods(ObjectEvent::Applied { fact, listed: false }));
     }
 
     pub(crate) fn pass(&mut self, millis: i64) {
@@ -208,7 +208,7 @@ impl Script {
             match self.engine.next_effect(lane, now)? {
                 TolerationSecondsEffect::PatchPod(patch) => return Some(*patch),
                 TolerationSecondsEffect::WriteStatus(write) => {
-                    self.engine.handle(Input::StatusDone { write, result: Ok(()) }, now);
+                    self.engine.handle(ScriptInput::StatusDone { write, result: Ok(()) }, now);
                 }
             }
         }
@@ -239,7 +239,7 @@ impl Script {
     }
 
     pub(crate) fn response(&mut self, patch: SecondsPatch, result: Result<HeldPodFact, ApiFailure>) {
-        self.receive(Input::PatchDone { patch: Box::new(patch), result });
+        self.receive(ScriptInput::PatchDone { patch: Box::new(patch), result });
     }
 
     /// Pulls and carries out patches until there is none. Returns how many.

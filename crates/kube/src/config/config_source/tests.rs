@@ -5,9 +5,9 @@ use super::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder of one test, removed with it.
-struct Folder(PathBuf);
+struct ConfigFolder(PathBuf);
 
-impl Folder {
+impl ConfigFolder {
     fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -23,7 +23,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ConfigFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -41,7 +41,7 @@ contexts:
 current-context: one
 ";
 
-fn around(home: &Folder) -> ConfigEnvironment {
+fn around(home: &ConfigFolder) -> ConfigEnvironment {
     ConfigEnvironment {
         kubeconfig: None,
         home: Some(home.0.clone()),
@@ -66,7 +66,7 @@ async fn error_of(settings: &ConnectSettings, around: &ConfigEnvironment) -> Con
 
 #[tokio::test]
 async fn a_server_whose_certificate_is_not_verified_is_named() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let around = around(&folder);
     let careless =
         GOOD.replace("server: 'https://one", "insecure-skip-tls-verify: true, server: 'https://one");
@@ -84,7 +84,7 @@ async fn a_server_whose_certificate_is_not_verified_is_named() {
 
 #[tokio::test]
 async fn the_flag_precedes_the_variable_which_precedes_the_home_folder() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let named = |host: &str| GOOD.replace("one.example", host);
     let flag = folder.write("flag", &named("flag.example"));
     let variable = folder.write("variable", &named("variable.example"));
@@ -98,7 +98,7 @@ async fn the_flag_precedes_the_variable_which_precedes_the_home_folder() {
 
 #[tokio::test]
 async fn a_list_of_files_is_merged_and_missing_files_are_skipped() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let (first, second) = GOOD.split_once("contexts:").unwrap();
     let a = folder.write("a", first);
     let b = folder.write("b", &format!("contexts:{second}"));
@@ -112,7 +112,7 @@ async fn a_list_of_files_is_merged_and_missing_files_are_skipped() {
 
 #[tokio::test]
 async fn context_and_namespace_are_read() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let path = folder.write("good", GOOD);
     let found = find(&settings(Some(path.clone()), None), &around(&folder)).await.unwrap();
     assert_eq!(found.config.default_namespace, "shop");
@@ -121,7 +121,7 @@ async fn context_and_namespace_are_read() {
 
 #[tokio::test]
 async fn an_error_of_a_file_is_one_clear_sentence() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let around = around(&folder);
     let missing = error_of(&settings(Some(folder.0.join("nix")), None), &around).await.to_string();
     assert!(missing.contains("nix: ") && missing.contains("No such file"), "{missing}");
@@ -165,7 +165,7 @@ async fn an_error_of_a_file_is_one_clear_sentence() {
 /// kubectl's rule: without a scheme, certificates decide.
 #[tokio::test]
 async fn an_address_without_a_scheme_is_completed() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let around = around(&folder);
     let url_of = async |config: &str, overrides: ConfigOverrides| {
         let path = folder.write("address", config);
@@ -184,7 +184,7 @@ async fn an_address_without_a_scheme_is_completed() {
 
 #[tokio::test]
 async fn without_any_configuration_all_four_places_are_named() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let error = error_of(&settings(None, None), &around(&folder)).await.to_string();
     for place in ["--kubeconfig", "$KUBECONFIG", ".kube/config", "pod's service account"] {
         assert!(error.contains(place), "{error}");
@@ -203,7 +203,7 @@ async fn without_any_configuration_all_four_places_are_named() {
 /// As Go does, and so kubectl: `proxy-url` in any case, `$HTTPS_PROXY` unless `$NO_PROXY` names the server.
 #[tokio::test]
 async fn the_proxy_is_used_unless_the_server_is_excepted() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let with =
         |server: &str, more: &str| GOOD.replace("'https://one.example:6443'", &format!("'{server}'{more}"));
     let environment = ("http://proxy.example:3128", "10.0.0.0/8,.inside.example,proxy.example");
@@ -244,7 +244,7 @@ fn text(text: &str) -> Option<String> {
 
 #[tokio::test]
 async fn a_cluster_a_user_and_a_server_override_the_contexts() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let users = "users: [{name: v, user: {token: other, as: boss, as-groups: [bosses]}}, ";
     let path = folder.write(
         "good",
@@ -272,7 +272,7 @@ async fn a_cluster_a_user_and_a_server_override_the_contexts() {
 
 #[tokio::test]
 async fn a_missing_entry_is_never_replaced_by_another() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let path = folder.write("good", GOOD);
     let around = around(&folder);
     let error = async |overrides| error_of(&overridden(&path, overrides), &around).await.to_string();
@@ -288,7 +288,7 @@ async fn a_missing_entry_is_never_replaced_by_another() {
 
 #[tokio::test]
 async fn a_cluster_or_a_server_needs_no_context_and_a_server_no_file() {
-    let folder = Folder::new();
+    let folder = ConfigFolder::new();
     let around = around(&folder);
     let server = ConfigOverrides { server: text("http://127.0.0.1:8080"), ..ConfigOverrides::default() };
     let nothing = ConnectSettings { overrides: server.clone(), ..ConnectSettings::default() };

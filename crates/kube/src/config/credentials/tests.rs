@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use tower::{ServiceExt as _, service_fn};
 
 /// Clients whose requests end in a function of the test, in virtual time.
-struct Rig {
+struct CredentialHarness {
     folder: PathBuf,
     credentials: Credentials,
     /// By how much the wall clock was set, in microseconds.
@@ -24,7 +24,7 @@ struct Rig {
     accepted: Arc<Mutex<String>>,
 }
 
-impl Drop for Rig {
+impl Drop for CredentialHarness {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
@@ -37,7 +37,7 @@ fn config(user: serde_json::Value) -> Config {
     config
 }
 
-impl Rig {
+impl CredentialHarness {
     async fn new(name: &str, token: &str) -> Self {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = std::env::temp_dir().join(format!("taintward-renewal-{}-{name}", std::process::id()));
@@ -90,7 +90,7 @@ impl Rig {
 
 #[tokio::test(start_paused = true)]
 async fn a_file_is_read_in_time_even_if_its_old_content_is_not_refused() {
-    let rig = Rig::new("time", "first").await;
+    let rig = CredentialHarness::new("time", "first").await;
     rig.write("second");
     sleep(Duration::from_secs(11)).await;
     rig.accept("second");
@@ -99,7 +99,7 @@ async fn a_file_is_read_in_time_even_if_its_old_content_is_not_refused() {
 
 #[tokio::test(start_paused = true)]
 async fn a_file_that_is_missing_for_a_minute_changes_nothing() {
-    let rig = Rig::new("missing", "first").await;
+    let rig = CredentialHarness::new("missing", "first").await;
     for _ in 0..65 {
         let _ = std::fs::remove_file(rig.folder.join("token"));
         assert_eq!(rig.request().await, 200);
@@ -116,7 +116,7 @@ async fn a_file_that_is_missing_for_a_minute_changes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wall_clock_that_is_set_back_an_hour_delays_nothing() {
-    let rig = Rig::new("clock", "first").await;
+    let rig = CredentialHarness::new("clock", "first").await;
     assert_eq!(rig.request().await, 200);
     for hours in [-1, 1, -1000] {
         rig.steps.fetch_add(hours * 3_600_000_000, Ordering::Relaxed);

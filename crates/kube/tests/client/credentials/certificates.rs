@@ -1,13 +1,13 @@
 //! Tests client and server certificates in files that are replaced.
 
-use super::server::{Authority, Pair, Server, State};
+use super::server::{Authority, CertifiedPair, CredentialServer, ServerState};
 use super::setting::{Setting, believed, meanwhile, request};
 use std::time::Duration;
 use taintward_kube::config::ProbeError;
 
 const FILES: &str = "client-certificate: own.crt, client-key: own.key";
 
-fn put(setting: &Setting, pair: &Pair) -> Vec<u8> {
+fn put(setting: &Setting, pair: &CertifiedPair) -> Vec<u8> {
     setting.write("own.crt", &pair.certificate.pem());
     setting.write("own.key", &pair.key.serialize_pem());
     pair.certificate.der().to_vec()
@@ -17,7 +17,9 @@ fn put(setting: &Setting, pair: &Pair) -> Vec<u8> {
 #[tokio::test]
 async fn an_expired_client_certificate_that_is_replaced_is_used() {
     let (authority, setting) = (Authority::new(), Setting::new());
-    let server = Server::start(State { tls: Some(authority.server()), ..State::default() }).await;
+    let server =
+        CredentialServer::start(ServerState { tls: Some(authority.server()), ..ServerState::default() })
+            .await;
     setting.write("ca.crt", &authority.pem());
     put(&setting, &authority.sign(2021));
     let place = format!("https://{}", server.address);
@@ -37,7 +39,9 @@ async fn an_expired_client_certificate_that_is_replaced_is_used() {
 async fn a_new_identity_gets_new_connections() {
     let (authority, setting) = (Authority::new(), Setting::new());
     let (first, second) = (authority.sign(4000), authority.sign(4000));
-    let server = Server::start(State { tls: Some(authority.server()), ..State::default() }).await;
+    let server =
+        CredentialServer::start(ServerState { tls: Some(authority.server()), ..ServerState::default() })
+            .await;
     setting.write("ca.crt", &authority.pem());
     let known = put(&setting, &first);
     server.with(|state| state.clients = vec![known]);
@@ -62,8 +66,12 @@ async fn a_new_identity_gets_new_connections() {
 #[tokio::test]
 async fn another_authority_is_trusted_once_its_file_has_it() {
     let (old, new, setting) = (Authority::new(), Authority::new(), Setting::new());
-    let server =
-        Server::start(State { tls: Some(new.server()), tokens: vec!["t"], ..State::default() }).await;
+    let server = CredentialServer::start(ServerState {
+        tls: Some(new.server()),
+        tokens: vec!["t"],
+        ..ServerState::default()
+    })
+    .await;
     setting.write("ca.crt", &old.pem());
     let place = format!("https://{}", server.address);
     let connected = setting.connect(&place, "certificate-authority: ca.crt", "token: t").await;
@@ -84,7 +92,9 @@ async fn another_authority_is_trusted_once_its_file_has_it() {
 async fn a_plugin_may_return_a_certificate() {
     let (authority, setting) = (Authority::new(), Setting::new());
     let pair = authority.sign(4000);
-    let server = Server::start(State { tls: Some(authority.server()), ..State::default() }).await;
+    let server =
+        CredentialServer::start(ServerState { tls: Some(authority.server()), ..ServerState::default() })
+            .await;
     server.with(|state| state.clients = vec![pair.certificate.der().to_vec()]);
     setting.write("ca.crt", &authority.pem());
     let credential = serde_json::json!({

@@ -1,6 +1,6 @@
 //! Tests exec plugins.
 
-use super::server::{Server, State};
+use super::server::{CredentialServer, ServerState};
 use super::setting::{REQUEST, Setting, believed, request};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,7 +17,8 @@ fn gives(status: &str) -> String {
 /// A cloud's command line on a slow day: it takes longer than a request or a lease's renewal may take.
 #[tokio::test]
 async fn a_plugin_slower_than_a_request_runs_once_and_is_waited_for() {
-    let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
+    let server =
+        CredentialServer::start(ServerState { tokens: vec!["first"], ..ServerState::default() }).await;
     let setting = Setting::new();
     let user = setting.plugin(&format!("sleep 4; {}", gives(r#""token":"first""#)));
     let connected = setting.connect(&format!("http://{}", server.address), "", &user).await;
@@ -32,7 +33,7 @@ async fn a_plugin_slower_than_a_request_runs_once_and_is_waited_for() {
 
 #[tokio::test]
 async fn a_token_is_renewed_before_its_end_without_waiting_requests() {
-    let server = Server::start(State { tokens: vec!["t"], ..State::default() }).await;
+    let server = CredentialServer::start(ServerState { tokens: vec!["t"], ..ServerState::default() }).await;
     let setting = Setting::new();
     let soon = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(6);
     let first = gives(&format!(r#""token":"t","expirationTimestamp":"{soon}""#));
@@ -52,7 +53,8 @@ async fn a_token_is_renewed_before_its_end_without_waiting_requests() {
 /// A token without an expiry is revoked: client-go runs the plugin at the first 401.
 #[tokio::test]
 async fn a_401_runs_the_plugin_again_but_not_all_the_time() {
-    let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
+    let server =
+        CredentialServer::start(ServerState { tokens: vec!["first"], ..ServerState::default() }).await;
     let setting = Setting::new();
     setting.write("now", "first");
     let user = setting.plugin(&gives(r#""token":"'$(cat now)'""#));
@@ -120,7 +122,8 @@ async fn a_missing_plugin_is_reported_with_its_install_hint() {
 /// Its credentials are used as soon as it returns any, whatever it did before.
 #[tokio::test]
 async fn a_plugin_that_failed_and_recovers_is_used() {
-    let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
+    let server =
+        CredentialServer::start(ServerState { tokens: vec!["first"], ..ServerState::default() }).await;
     let setting = Setting::new();
     let user = setting.plugin(&format!("[ -e well ] || exit 1; {}", gives(r#""token":"first""#)));
     let connected = setting.connect(&format!("http://{}", server.address), "", &user).await;
@@ -137,7 +140,8 @@ async fn a_plugin_that_failed_and_recovers_is_used() {
 /// Without a user to prompt: a plugin that runs without one gets that information, a plugin that needs one is not run.
 #[tokio::test]
 async fn without_a_terminal_no_user_is_prompted() {
-    let server = Server::start(State { tokens: vec!["false"], ..State::default() }).await;
+    let server =
+        CredentialServer::start(ServerState { tokens: vec!["false"], ..ServerState::default() }).await;
     let setting = Setting::new();
     let message = r#"echo "$KUBERNETES_EXEC_INFO" > info; [ -t 0 ] && exit 1"#;
     let user = setting.plugin(&format!("{message}; {}", gives(r#""token":"false""#)));

@@ -1,6 +1,6 @@
 //! Tests connections through proxies.
 
-use super::server::{Authority, Server, State};
+use super::server::{Authority, CredentialServer, ServerState};
 use super::setting::{REQUEST, Setting, request};
 use std::sync::{Arc, Mutex};
 use taintward_kube::config::probe;
@@ -10,12 +10,12 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
 /// The requests to a proxy, by connection.
-type Log = Arc<Mutex<Vec<String>>>;
+type ProxyLog = Arc<Mutex<Vec<String>>>;
 
 /// A proxy for CONNECT, with TLS if given, or for SOCKS.
-async fn proxy(tls: Option<Arc<ServerConfig>>) -> (u16, Log) {
+async fn proxy(tls: Option<Arc<ServerConfig>>) -> (u16, ProxyLog) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (port, log) = (listener.local_addr().unwrap().port(), Log::default());
+    let (port, log) = (listener.local_addr().unwrap().port(), ProxyLog::default());
     let requested = Arc::clone(&log);
     tokio::spawn(async move {
         loop {
@@ -32,7 +32,7 @@ async fn proxy(tls: Option<Arc<ServerConfig>>) -> (u16, Log) {
     (port, log)
 }
 
-async fn pass(mut stream: impl AsyncRead + AsyncWrite + Unpin, log: Log) {
+async fn pass(mut stream: impl AsyncRead + AsyncWrite + Unpin, log: ProxyLog) {
     let mut buffer = vec![0; 4096];
     let length = stream.read(&mut buffer).await.unwrap();
     let (place, yes) = if buffer[0] == 5 {
@@ -54,8 +54,11 @@ async fn pass(mut stream: impl AsyncRead + AsyncWrite + Unpin, log: Log) {
 #[tokio::test]
 async fn every_kind_of_proxy_leads_to_the_server() {
     let (authority, setting) = (Authority::new(), Setting::new());
-    let server =
-        Server::start(State { tls: Some(authority.server()), tokens: vec!["t"], ..State::default() });
+    let server = CredentialServer::start(ServerState {
+        tls: Some(authority.server()),
+        tokens: vec!["t"],
+        ..ServerState::default()
+    });
     let server = server.await;
     setting.write("ca.crt", &authority.pem());
     let (plain, encrypted) = (proxy(None).await, proxy(Some(authority.server())).await);

@@ -17,7 +17,7 @@ pub(super) struct Authority {
 }
 
 /// A certificate and its key.
-pub(super) struct Pair {
+pub(super) struct CertifiedPair {
     pub(super) certificate: rcgen::Certificate,
     pub(super) key: KeyPair,
 }
@@ -36,11 +36,11 @@ impl Authority {
     }
 
     /// Valid until the end of this year.
-    pub(super) fn sign(&self, year: i32) -> Pair {
+    pub(super) fn sign(&self, year: i32) -> CertifiedPair {
         let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
         (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(year, 12, 31));
         let key = KeyPair::generate().unwrap();
-        Pair { certificate: params.signed_by(&key, &self.issuer).unwrap(), key }
+        CertifiedPair { certificate: params.signed_by(&key, &self.issuer).unwrap(), key }
     }
 
     /// The TLS configuration of a server that requests certificates of this authority and does not require them.
@@ -66,7 +66,7 @@ impl Authority {
 
 /// What it accepts, and what it has received.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct ServerState {
     pub(super) tokens: Vec<&'static str>,
     /// DER.
     pub(super) clients: Vec<Vec<u8>>,
@@ -76,13 +76,13 @@ pub(super) struct State {
     pub(super) rejected: usize,
 }
 
-pub(super) struct Server {
+pub(super) struct CredentialServer {
     pub(super) address: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ServerState>>,
 }
 
-impl Server {
-    pub(super) async fn start(state: State) -> Self {
+impl CredentialServer {
+    pub(super) async fn start(state: ServerState) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(Mutex::new(state));
@@ -90,12 +90,12 @@ impl Server {
         Self { address, state }
     }
 
-    pub(super) fn with<T>(&self, check: impl FnOnce(&mut State) -> T) -> T {
+    pub(super) fn with<T>(&self, check: impl FnOnce(&mut ServerState) -> T) -> T {
         check(&mut self.state.lock().unwrap())
     }
 }
 
-async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
+async fn serve(listener: TcpListener, state: Arc<Mutex<ServerState>>) {
     loop {
         let (tcp, _) = listener.accept().await.unwrap();
         let state = Arc::clone(&state);
@@ -112,7 +112,7 @@ async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
 async fn response(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     shown: Option<Vec<u8>>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ServerState>>,
 ) {
     state.lock().unwrap().connections += 1;
     let mut buffer = vec![0; 16 << 10];

@@ -1,6 +1,6 @@
 //! Tests tokens in files that are replaced.
 
-use super::server::{Server, State};
+use super::server::{CredentialServer, ServerState};
 use super::setting::{Setting, believed, request};
 use std::time::Duration;
 use taintward_kube::config::ProbeError;
@@ -9,7 +9,8 @@ use testkit::wait::let_time_pass;
 /// As `echo` writes it, or a mount of a Secret that was edited by hand.
 #[tokio::test]
 async fn whitespace_around_a_token_is_removed() {
-    let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
+    let server =
+        CredentialServer::start(ServerState { tokens: vec!["first"], ..ServerState::default() }).await;
     let setting = Setting::new();
     for text in ["first\n", " first \r\n\n"] {
         setting.write("token", text);
@@ -22,7 +23,8 @@ async fn whitespace_around_a_token_is_removed() {
 /// helps.
 #[tokio::test]
 async fn a_token_that_was_revoked_immediately_is_replaced_by_the_next_request() {
-    let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
+    let server =
+        CredentialServer::start(ServerState { tokens: vec!["first"], ..ServerState::default() }).await;
     let setting = Setting::new();
     setting.write("token", "first");
     let connected = setting.connect(&format!("http://{}", server.address), "", "tokenFile: token").await;
@@ -52,7 +54,8 @@ async fn a_token_that_was_revoked_immediately_is_replaced_by_the_next_request() 
 /// A server that rejects valid credentials for a while, as when its authenticator is unavailable.
 #[tokio::test]
 async fn a_temporary_401_is_only_temporary() {
-    let server = Server::start(State { tokens: vec!["first"], ..State::default() }).await;
+    let server =
+        CredentialServer::start(ServerState { tokens: vec!["first"], ..ServerState::default() }).await;
     let setting = Setting::new();
     setting.write("token", "first");
     let connected = setting.connect(&format!("http://{}", server.address), "", "tokenFile: token").await;

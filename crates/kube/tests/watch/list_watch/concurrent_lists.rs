@@ -3,44 +3,44 @@
 //! - See `relists.rs` for when lists are due, `interleaved.rs` for random orders.
 
 use super::behaviour::words;
-use super::fake::{Reply, Requested, Rig, without_lists_again};
-use super::objects::{Wire, bookmark, event, line, page, page_body, pod_json, rejection, stream, streamed};
+use super::fake::{PodWatchHarness, WatchReply, WatchRequest, without_lists_again};
+use super::objects::{
+    WireFormat, bookmark, event, line, page, page_body, pod_json, rejection, stream, streamed,
+};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
 use taintward_core::object_event::ObjectEvent;
 use taintward_kube::watch::{RelistTrigger, StreamPhase, WatchSettings};
 use tokio::time::Instant;
 
-type Pods = Rig<PodFact>;
-
 const SECOND: Duration = Duration::from_secs(1);
-const WIRE: Wire = Wire::Json;
+const WIRE: WireFormat = WireFormat::Json;
 
 /// A watcher that has listed once and is requested to list again.
 async fn listing_again(
     watch_list: bool,
-    script: impl FnMut(&Requested, usize) -> Reply + Send + 'static,
-) -> (Pods, Vec<ObjectEvent<PodFact>>) {
+    script: impl FnMut(&WatchRequest, usize) -> WatchReply + Send + 'static,
+) -> (PodWatchHarness, Vec<ObjectEvent<PodFact>>) {
     let relist_now = RelistTrigger::default();
     let settings =
         WatchSettings { relist_now: relist_now.clone(), watch_list, seed: 1, ..without_lists_again() };
-    let mut rig = Pods::with(settings, 16, script);
+    let mut rig = PodWatchHarness::with(settings, 16, script);
     let first = rig.run_for(5 * SECOND).await;
     relist_now.request();
     (rig, first)
 }
 
 /// A page on which every pod has this version.
-fn page_of(pods: &[(u64, u64)], version: u64, onward: &str) -> Reply {
+fn page_of(pods: &[(u64, u64)], version: u64, onward: &str) -> WatchReply {
     let items: Vec<_> = pods.iter().map(|(number, version)| pod_json(*number, *version)).collect();
     let metadata = serde_json::json!({"resourceVersion": version.to_string(), "continue": onward});
     let list =
         serde_json::json!({"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items});
-    Reply::new(200, "application/json").bytes(list.to_string())
+    WatchReply::new(200, "application/json").bytes(list.to_string())
 }
 
 /// A streamed list of pods in these versions, which starts late and takes long.
-fn slow_stream(pods: &[(u64, u64)], version: u64) -> Reply {
+fn slow_stream(pods: &[(u64, u64)], version: u64) -> WatchReply {
     let mut reply = stream(WIRE).delay(2 * SECOND);
     for (number, version) in pods {
         reply = reply.pause(2 * SECOND).bytes(event(WIRE, "ADDED", *number, *version));
@@ -54,7 +54,7 @@ async fn l1_events_during_a_list_of_thirty_pages_are_sent_immediately() {
     let (mut rig, _) = listing_again(false, |requested, nth| match (nth, requested.is_watch()) {
         (0, _) => page(WIRE, 0..30, 100, ""),
         (1, _) => {
-            let beat = |reply: Reply, second| {
+            let beat = |reply: WatchReply, second| {
                 reply.pause(SECOND).bytes(event(WIRE, "MODIFIED", second % 30, 200 + second))
             };
             (0..60_u64).fold(stream(WIRE), beat).hang()
@@ -101,7 +101,7 @@ async fn no_change_between_the_request_and_the_end_of_a_list_is_undone_by_it() {
     for watch_list in [true, false] {
         let listed = [(0, 1), (1, 2), (2, 3), (3, 4)];
         let (mut rig, _) = listing_again(watch_list, move |requested, nth| {
-            let live = |reply: Reply| {
+            let live = |reply: WatchReply| {
                 reply
                     .pause(6 * SECOND)
                     .bytes(event(WIRE, "DELETED", 0, 201)) // before the list's first byte
@@ -113,7 +113,7 @@ async fn no_change_between_the_request_and_the_end_of_a_list_is_undone_by_it() {
                     .hang()
             };
             // Events since the list's version arrive again.
-            let again = |reply: Reply| {
+            let again = |reply: WatchReply| {
                 let replayed = [
                     event(WIRE, "DELETED", 0, 201),
                     event(WIRE, "ADDED", 9, 202),
@@ -282,12 +282,14 @@ async fn a_watch_that_is_closed_during_a_list_continues_and_so_does_the_list() {
 async fn too_many_changes_to_track_lead_to_a_list_without_the_watch() {
     let mut storm = Vec::new();
     for number in 0..50_001 {
-        storm.extend(event(Wire::Protobuf, "ADDED", number, 200 + number));
+        storm.extend(event(WireFormat::Protobuf, "ADDED", number, 200 + number));
     }
     let (mut rig, _) = listing_again(false, move |requested, nth| match (nth, requested.is_watch()) {
         (0, _) => page(WIRE, 0..1, 100, ""),
-        (1, _) => stream(Wire::Protobuf).pause(6 * SECOND).bytes(std::mem::take(&mut storm)).hang(),
-        (2, _) => Reply::new(200, "application/json").bytes(&page_body(WIRE, 0..1, 150, "")[..20]).hang(),
+        (1, _) => stream(WireFormat::Protobuf).pause(6 * SECOND).bytes(std::mem::take(&mut storm)).hang(),
+        (2, _) => {
+            WatchReply::new(200, "application/json").bytes(&page_body(WIRE, 0..1, 150, "")[..20]).hang()
+        }
         (3, false) => page(WIRE, 0..1, 60_000, ""),
         (4, true) => stream(WIRE).hang(),
         _ => panic!("{requested:?}"),

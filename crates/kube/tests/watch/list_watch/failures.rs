@@ -1,16 +1,13 @@
 //! Tests rejections, outages, lost history and malformed responses: each heals at a bounded rate and shows in health.
 
 use super::behaviour::words;
-use super::fake::{Reply, Rig, without_lists_again};
-use super::objects::{BOTH, Wire, bookmark, error, event, page, rejection, stream, streamed};
+use super::fake::{PodWatchHarness, WatchReply, without_lists_again};
+use super::objects::{BOTH, WireFormat, bookmark, error, event, page, rejection, stream, streamed};
 use std::time::Duration;
-use taintward_core::fact::PodFact;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
 use taintward_kube::watch::{ListMode, MissingAccess, StreamPhase, WatchSettings};
 use tokio::time::Instant;
-
-type Pods = Rig<PodFact>;
 
 /// A moment in seconds since the start.
 fn whole_seconds(moment: Mono) -> i64 {
@@ -23,7 +20,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 async fn lost_history_is_listed_again_after_an_event_or_a_status() {
     for wire in BOTH {
         for by_event in [true, false] {
-            let mut rig = Pods::start(move |_, nth| match (nth, by_event) {
+            let mut rig = PodWatchHarness::start(move |_, nth| match (nth, by_event) {
                 (0, _) => streamed(wire, 2, 10).pause(Duration::from_secs(50)),
                 (1, true) => stream(wire).bytes(error(wire, 410, "Expired", "too old resource version")),
                 (1, false) => rejection(wire, 410, "Expired", None),
@@ -45,11 +42,13 @@ async fn lost_history_is_listed_again_after_an_event_or_a_status() {
 async fn history_that_is_always_lost_causes_no_hot_loop() {
     for mode in [true, false] {
         let settings = WatchSettings { watch_list: mode, seed: 1, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, |requested, _| {
+        let mut rig = PodWatchHarness::with(settings, 16, |requested, _| {
             match (requested.is_watch_list(), requested.is_watch()) {
-                (true, _) => streamed(Wire::Json, 1, 10).bytes(error(Wire::Json, 410, "Expired", "old")),
-                (false, true) => rejection(Wire::Json, 410, "Expired", None),
-                (false, false) => page(Wire::Json, 0..1, 10, ""),
+                (true, _) => {
+                    streamed(WireFormat::Json, 1, 10).bytes(error(WireFormat::Json, 410, "Expired", "old"))
+                }
+                (false, true) => rejection(WireFormat::Json, 410, "Expired", None),
+                (false, false) => page(WireFormat::Json, 0..1, 10, ""),
             }
         });
         rig.run_for(HOUR).await;
@@ -59,13 +58,19 @@ async fn history_that_is_always_lost_causes_no_hot_loop() {
 
 #[tokio::test(start_paused = true)]
 async fn a_gap_is_measured_from_the_last_complete_knowledge() {
-    let mut rig = Pods::start(|_, nth| match nth {
-        0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(50)).bytes(error(Wire::Json, 410, "", "")),
+    let mut rig = PodWatchHarness::start(|_, nth| match nth {
+        0 => streamed(WireFormat::Json, 1, 10).pause(Duration::from_secs(50)).bytes(error(
+            WireFormat::Json,
+            410,
+            "",
+            "",
+        )),
         // Half a list is not complete knowledge: the gap continues.
-        1 => {
-            stream(Wire::Json).bytes(event(Wire::Json, "ADDED", 0, 1)).pause(Duration::from_secs(20)).reset()
-        }
-        _ => streamed(Wire::Json, 1, 100).hang(),
+        1 => stream(WireFormat::Json)
+            .bytes(event(WireFormat::Json, "ADDED", 0, 1))
+            .pause(Duration::from_secs(20))
+            .reset(),
+        _ => streamed(WireFormat::Json, 1, 100).hang(),
     });
     let received = rig.run_for(Duration::from_secs(75)).await;
     let gaps: Vec<_> = received
@@ -81,13 +86,13 @@ async fn a_gap_is_measured_from_the_last_complete_knowledge() {
 #[tokio::test(start_paused = true)]
 async fn a_restored_store_is_listed_again() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |_, nth| match nth {
+        let mut rig = PodWatchHarness::start(move |_, nth| match nth {
             0 => streamed(wire, 2, 1000)
                 .pause(Duration::from_secs(10))
                 .bytes(bookmark(wire, 500, false))
                 .hang(),
             1 => streamed(wire, 1, 501).pause(Duration::from_secs(10)),
-            2 => Reply::new(504, "application/json").bytes(
+            2 => WatchReply::new(504, "application/json").bytes(
                 r#"{"kind":"Status","status":"Failure","code":504,"reason":"Timeout",
                     "message":"Too large resource version: 501, current: 300"}"#,
             ),
@@ -113,11 +118,11 @@ async fn a_retry_after_of_a_year_is_capped_and_a_short_one_is_respected() {
         (Some("Wed, 21 Oct 2026 07:28:00 GMT"), Some(12), 12, 16),
     ] {
         for code in [429, 503] {
-            let mut rig = Pods::start(move |_, nth| {
+            let mut rig = PodWatchHarness::start(move |_, nth| {
                 if nth > 0 {
-                    return streamed(Wire::Json, 1, 10).hang();
+                    return streamed(WireFormat::Json, 1, 10).hang();
                 }
-                let reply = rejection(Wire::Protobuf, code, "TooManyRequests", details);
+                let reply = rejection(WireFormat::Protobuf, code, "TooManyRequests", details);
                 match header {
                     Some(value) => reply.header("retry-after", value),
                     None => reply,
@@ -139,16 +144,16 @@ async fn a_retry_after_of_a_year_is_capped_and_a_short_one_is_respected() {
 #[tokio::test(start_paused = true)]
 async fn an_hour_without_a_server_heals_without_a_list() {
     let start = Instant::now();
-    let mut rig = Pods::start(move |requested, nth| match nth {
-        0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
+    let mut rig = PodWatchHarness::start(move |requested, nth| match nth {
+        0 => streamed(WireFormat::Json, 1, 10).pause(Duration::from_secs(60)).reset(),
         _ if start.elapsed() < HOUR => match nth % 3 {
-            0 => rejection(Wire::Json, 503, "ServiceUnavailable", None),
-            1 => Reply::new(502, "text/html").bytes("<h1>Bad Gateway</h1>"),
-            _ => Reply::new(500, "text/plain"),
+            0 => rejection(WireFormat::Json, 503, "ServiceUnavailable", None),
+            1 => WatchReply::new(502, "text/html").bytes("<h1>Bad Gateway</h1>"),
+            _ => WatchReply::new(500, "text/plain"),
         },
         _ => {
             assert_eq!(requested.parameter("resourceVersion"), Some("10"));
-            stream(Wire::Json).bytes(event(Wire::Json, "MODIFIED", 0, 11)).hang()
+            stream(WireFormat::Json).bytes(event(WireFormat::Json, "MODIFIED", 0, 11)).hang()
         }
     });
     let received = rig.run_for(HOUR + Duration::from_secs(60)).await;
@@ -160,9 +165,9 @@ async fn an_hour_without_a_server_heals_without_a_list() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_responds_is_given_up_and_requested_again() {
-    let mut rig = Pods::start(|_, nth| match nth {
-        0 => Reply::new(200, "application/json").delay(HOUR),
-        _ => streamed(Wire::Json, 0, 10).hang(),
+    let mut rig = PodWatchHarness::start(|_, nth| match nth {
+        0 => WatchReply::new(200, "application/json").delay(HOUR),
+        _ => streamed(WireFormat::Json, 0, 10).hang(),
     });
     assert_eq!(words(&rig.run_for(Duration::from_secs(80)).await), ["begin", "end"]);
     assert_eq!(rig.health().counters.stalls, 1);
@@ -170,9 +175,9 @@ async fn a_server_that_never_responds_is_given_up_and_requested_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_permission_is_reported_and_waited_for() {
-    for (wire, code) in [(Wire::Json, 403), (Wire::Protobuf, 403), (Wire::Json, 401)] {
+    for (wire, code) in [(WireFormat::Json, 403), (WireFormat::Protobuf, 403), (WireFormat::Json, 401)] {
         let start = Instant::now();
-        let mut rig = Pods::start(move |requested, _| match start.elapsed() < HOUR {
+        let mut rig = PodWatchHarness::start(move |requested, _| match start.elapsed() < HOUR {
             true => rejection(wire, code, "Forbidden", None),
             false if requested.is_watch_list() => streamed(wire, 1, 10).hang(),
             false => stream(wire).hang(),
@@ -199,7 +204,8 @@ async fn a_missing_permission_is_reported_and_waited_for() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_permission_to_list_names_the_verb() {
     let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-    let mut rig = Pods::with(settings, 16, |_, _| rejection(Wire::Json, 403, "Forbidden", None));
+    let mut rig =
+        PodWatchHarness::with(settings, 16, |_, _| rejection(WireFormat::Json, 403, "Forbidden", None));
     rig.run_for(Duration::from_secs(60)).await;
     assert_eq!(rig.health().missing, Some(MissingAccess { verb: "list", group: "", resource: "pods" }));
     assert!(rig.health().last_error.unwrap().contains("ClusterRole"));
@@ -212,9 +218,9 @@ async fn a_compressed_or_unknown_response_is_an_error_with_a_reason() {
         ("text/html", "identity", "text/html"),
         ("", "identity", "content type"),
     ] {
-        let mut rig = Pods::start(move |_, nth| match nth {
-            0 => Reply::new(200, content_type).header("content-encoding", compression).bytes("<html>"),
-            _ => streamed(Wire::Json, 1, 10).hang(),
+        let mut rig = PodWatchHarness::start(move |_, nth| match nth {
+            0 => WatchReply::new(200, content_type).header("content-encoding", compression).bytes("<html>"),
+            _ => streamed(WireFormat::Json, 1, 10).hang(),
         });
         assert_eq!(words(&rig.run_for(Duration::from_secs(5)).await), ["begin", "+p0 listed", "end"]);
         assert!(rig.health().last_error.unwrap().contains(reason));
@@ -224,15 +230,15 @@ async fn a_compressed_or_unknown_response_is_an_error_with_a_reason() {
 #[tokio::test(start_paused = true)]
 async fn an_event_beyond_the_limit_ends_the_stream_and_is_not_stored() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |_, nth| {
+        let mut rig = PodWatchHarness::start(move |_, nth| {
             let reply = match nth {
                 0 => streamed(wire, 1, 10),
                 1..3 => stream(wire),
                 _ => return streamed(wire, 2, 20).hang(),
             };
             match wire {
-                Wire::Protobuf => reply.bytes(u32::MAX.to_be_bytes()).hang(),
-                Wire::Json => (0..17).fold(reply, |reply, _| reply.bytes(vec![b'x'; 1 << 20])).hang(),
+                WireFormat::Protobuf => reply.bytes(u32::MAX.to_be_bytes()).hang(),
+                WireFormat::Json => (0..17).fold(reply, |reply, _| reply.bytes(vec![b'x'; 1 << 20])).hang(),
             }
         });
         let received = words(&rig.run_for(Duration::from_secs(30)).await);
@@ -247,12 +253,12 @@ async fn an_event_beyond_the_limit_ends_the_stream_and_is_not_stored() {
 #[tokio::test(start_paused = true)]
 async fn after_invalid_data_in_a_watch_the_earlier_events_count() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |_, nth| match nth {
+        let mut rig = PodWatchHarness::start(move |_, nth| match nth {
             0 => {
                 let good = event(wire, "MODIFIED", 0, 11);
                 let bad = match wire {
-                    Wire::Protobuf => b"\0\0\0\x02\xff\xff".to_vec(),
-                    Wire::Json => b"{\"type\":\"ADDED\",\"object\":{]}\n".to_vec(),
+                    WireFormat::Protobuf => b"\0\0\0\x02\xff\xff".to_vec(),
+                    WireFormat::Json => b"{\"type\":\"ADDED\",\"object\":{]}\n".to_vec(),
                 };
                 streamed(wire, 1, 10).bytes([good, bad].concat()).hang()
             }
@@ -267,7 +273,7 @@ async fn after_invalid_data_in_a_watch_the_earlier_events_count() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_reset_in_mid_event_loses_nothing() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |requested, nth| match nth {
+        let mut rig = PodWatchHarness::start(move |requested, nth| match nth {
             0 => {
                 let half = event(wire, "MODIFIED", 0, 11);
                 streamed(wire, 1, 10).bytes(&half[..half.len() / 2]).pause(Duration::from_secs(10)).reset()
@@ -285,10 +291,10 @@ async fn a_connection_reset_in_mid_event_loses_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_position_that_the_server_refuses_is_given_up() {
-    let mut rig = Pods::start(|_, nth| match nth {
-        0 => streamed(Wire::Json, 1, 10).pause(Duration::from_secs(10)),
-        1 => rejection(Wire::Json, 400, "BadRequest", None),
-        _ => streamed(Wire::Json, 1, 20).hang(),
+    let mut rig = PodWatchHarness::start(|_, nth| match nth {
+        0 => streamed(WireFormat::Json, 1, 10).pause(Duration::from_secs(10)),
+        1 => rejection(WireFormat::Json, 400, "BadRequest", None),
+        _ => streamed(WireFormat::Json, 1, 20).hang(),
     });
     let received = rig.run_for(Duration::from_secs(30)).await;
     assert_eq!(words(&received), ["begin", "+p0 listed", "end", "begin", "+p0 listed", "end"]);

@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use taintward_core::fact::PodFact;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
@@ -23,7 +24,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
 /// One step of a body.
-pub(crate) enum Act {
+pub(crate) enum ResponseAct {
     Bytes(Vec<u8>),
     Pause(Duration),
     Reset,
@@ -31,17 +32,17 @@ pub(crate) enum Act {
 }
 
 /// A response.
-pub(crate) struct Reply {
+pub(crate) struct WatchReply {
     status: u16,
     headers: Vec<(&'static str, String)>,
-    body: VecDeque<Act>,
+    body: VecDeque<ResponseAct>,
     /// The delay of the response's head.
     delay: Duration,
     /// There is no response: the connection cannot be opened, or breaks.
     unreachable: bool,
 }
 
-impl Reply {
+impl WatchReply {
     pub(crate) fn new(status: u16, content_type: &str) -> Self {
         let headers = vec![("content-type", content_type.to_owned())];
         Self { status, headers, body: VecDeque::new(), delay: Duration::ZERO, unreachable: false }
@@ -63,42 +64,42 @@ impl Reply {
     }
 
     pub(crate) fn bytes(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.body.push_back(Act::Bytes(bytes.into()));
+        self.body.push_back(ResponseAct::Bytes(bytes.into()));
         self
     }
 
     /// The same bytes, one to a chunk.
     pub(crate) fn crumbs(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.body.extend(bytes.into().into_iter().map(|byte| Act::Bytes(vec![byte])));
+        self.body.extend(bytes.into().into_iter().map(|byte| ResponseAct::Bytes(vec![byte])));
         self
     }
 
     pub(crate) fn pause(mut self, length: Duration) -> Self {
-        self.body.push_back(Act::Pause(length));
+        self.body.push_back(ResponseAct::Pause(length));
         self
     }
 
     pub(crate) fn reset(mut self) -> Self {
-        self.body.push_back(Act::Reset);
+        self.body.push_back(ResponseAct::Reset);
         self
     }
 
     pub(crate) fn hang(mut self) -> Self {
-        self.body.push_back(Act::Hang);
+        self.body.push_back(ResponseAct::Hang);
         self
     }
 }
 
 /// A request that arrived.
 #[derive(Clone, Debug)]
-pub(crate) struct Requested {
+pub(crate) struct WatchRequest {
     pub(crate) path: String,
     pub(crate) accept: String,
     pub(crate) accept_encoding: String,
     pub(crate) at: Instant,
 }
 
-impl Requested {
+impl WatchRequest {
     /// The value of a query parameter.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let query = self.path.split_once('?')?.1;
@@ -127,17 +128,17 @@ pub(crate) fn without_lists_again() -> WatchSettings {
     WatchSettings { relist_every: None, ..WatchSettings::default() }
 }
 
-type Script = dyn FnMut(&Requested, usize) -> Reply + Send;
+type ResponseScript = dyn FnMut(&WatchRequest, usize) -> WatchReply + Send;
 
 /// A store that is as new as any watch.
-fn current_store(requested: &Requested, _: usize) -> Reply {
+fn current_store(requested: &WatchRequest, _: usize) -> WatchReply {
     let kind = match requested.path.split('?').next().and_then(|path| path.rsplit('/').next()) {
         Some("nodes") => "NodeList",
         Some("leases") => "LeaseList",
         Some("dedicatedpools") => "DedicatedPoolList",
         _ => "PodList",
     };
-    Reply::new(200, "application/json").bytes(format!(
+    WatchReply::new(200, "application/json").bytes(format!(
         r#"{{"kind":"{kind}","apiVersion":"v1","metadata":{{"resourceVersion":"{}"}},"items":[]}}"#,
         u64::MAX
     ))
@@ -145,15 +146,15 @@ fn current_store(requested: &Requested, _: usize) -> Reply {
 
 #[derive(Clone)]
 struct Fake {
-    script: Arc<Mutex<Script>>,
-    log: Arc<Mutex<Vec<Requested>>>,
+    script: Arc<Mutex<ResponseScript>>,
+    log: Arc<Mutex<Vec<WatchRequest>>>,
     /// The responses with the version of the store.
-    store: Arc<Mutex<Script>>,
-    checks: Arc<Mutex<Vec<Requested>>>,
+    store: Arc<Mutex<ResponseScript>>,
+    checks: Arc<Mutex<Vec<WatchRequest>>>,
 }
 
 impl tower::Service<Request<Body>> for Fake {
-    type Response = Response<StreamBody<BodyStream>>;
+    type Response = Response<StreamBody<ScriptedBody>>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, io::Error>> + Send>>;
 
@@ -163,7 +164,7 @@ impl tower::Service<Request<Body>> for Fake {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let text = |name| request.headers().get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
-        let requested = Requested {
+        let requested = WatchRequest {
             path: request.uri().to_string(),
             accept: text(header::ACCEPT),
             accept_encoding: text(header::ACCEPT_ENCODING),
@@ -181,7 +182,7 @@ impl tower::Service<Request<Body>> for Fake {
         // A hot loop must fail its test, not hang it: virtual time does not advance while any task is busy.
         let is_hot = nth > 20_000;
         let reply =
-            if is_hot { Reply::new(500, "").hang() } else { (script.lock().unwrap())(&requested, nth) };
+            if is_hot { WatchReply::new(500, "").hang() } else { (script.lock().unwrap())(&requested, nth) };
         Box::pin(async move {
             sleep(reply.delay).await;
             if reply.unreachable {
@@ -196,43 +197,46 @@ impl tower::Service<Request<Body>> for Fake {
     }
 }
 
-type BodyStream = Pin<Box<dyn futures::Stream<Item = io::Result<Frame<Bytes>>> + Send>>;
+type ScriptedBody = Pin<Box<dyn futures::Stream<Item = io::Result<Frame<Bytes>>> + Send>>;
 
-fn body(acts: VecDeque<Act>) -> BodyStream {
+fn body(acts: VecDeque<ResponseAct>) -> ScriptedBody {
     Box::pin(stream::unfold(acts, |mut acts| async move {
         loop {
             match acts.pop_front()? {
-                Act::Bytes(bytes) => return Some((Ok(Frame::data(bytes.into())), acts)),
-                Act::Pause(length) => sleep(length).await,
-                Act::Reset => {
+                ResponseAct::Bytes(bytes) => return Some((Ok(Frame::data(bytes.into())), acts)),
+                ResponseAct::Pause(length) => sleep(length).await,
+                ResponseAct::Reset => {
                     acts.clear();
                     return Some((Err(io::Error::other("connection reset by peer")), acts));
                 }
-                Act::Hang => std::future::pending().await,
+                ResponseAct::Hang => std::future::pending().await,
             }
         }
     }))
 }
 
+/// The harness of most tests.
+pub(crate) type PodWatchHarness = WatchHarness<PodFact>;
+
 /// A running watcher, and its server.
-pub(crate) struct Rig<F> {
+pub(crate) struct WatchHarness<F> {
     pub(crate) received: mpsc::Receiver<Vec<ObjectEvent<F>>>,
     pub(crate) health: watch::Receiver<StreamHealth>,
     pub(crate) task: tokio::task::JoinHandle<()>,
-    log: Arc<Mutex<Vec<Requested>>>,
-    checks: Arc<Mutex<Vec<Requested>>>,
+    log: Arc<Mutex<Vec<WatchRequest>>>,
+    checks: Arc<Mutex<Vec<WatchRequest>>>,
 }
 
-impl<F: WatchedObject + Clone> Rig<F> {
+impl<F: WatchedObject + Clone> WatchHarness<F> {
     /// Starts a watcher against a script, which gets each request and its number from 0.
-    pub(crate) fn start(script: impl FnMut(&Requested, usize) -> Reply + Send + 'static) -> Self {
+    pub(crate) fn start(script: impl FnMut(&WatchRequest, usize) -> WatchReply + Send + 'static) -> Self {
         Self::with(WatchSettings { seed: 1, ..without_lists_again() }, 16, script)
     }
 
     pub(crate) fn with(
         settings: WatchSettings,
         capacity: usize,
-        script: impl FnMut(&Requested, usize) -> Reply + Send + 'static,
+        script: impl FnMut(&WatchRequest, usize) -> WatchReply + Send + 'static,
     ) -> Self {
         Self::with_store(settings, capacity, script, current_store)
     }
@@ -241,11 +245,11 @@ impl<F: WatchedObject + Clone> Rig<F> {
     pub(crate) fn with_store(
         settings: WatchSettings,
         capacity: usize,
-        script: impl FnMut(&Requested, usize) -> Reply + Send + 'static,
-        store: impl FnMut(&Requested, usize) -> Reply + Send + 'static,
+        script: impl FnMut(&WatchRequest, usize) -> WatchReply + Send + 'static,
+        store: impl FnMut(&WatchRequest, usize) -> WatchReply + Send + 'static,
     ) -> Self {
         let (log, checks) =
-            (Arc::<Mutex<Vec<Requested>>>::default(), Arc::<Mutex<Vec<Requested>>>::default());
+            (Arc::<Mutex<Vec<WatchRequest>>>::default(), Arc::<Mutex<Vec<WatchRequest>>>::default());
         let fake = Fake {
             script: Arc::new(Mutex::new(script)),
             log: log.clone(),
@@ -285,12 +289,12 @@ impl<F: WatchedObject + Clone> Rig<F> {
     }
 
     /// The requests so far.
-    pub(crate) fn requested(&self) -> Vec<Requested> {
+    pub(crate) fn requested(&self) -> Vec<WatchRequest> {
         self.log.lock().unwrap().clone()
     }
 
     /// The requests so far that only read the version of the store.
-    pub(crate) fn checks(&self) -> Vec<Requested> {
+    pub(crate) fn checks(&self) -> Vec<WatchRequest> {
         self.checks.lock().unwrap().clone()
     }
 
@@ -299,7 +303,7 @@ impl<F: WatchedObject + Clone> Rig<F> {
     }
 }
 
-impl<F> Drop for Rig<F> {
+impl<F> Drop for WatchHarness<F> {
     fn drop(&mut self) {
         self.task.abort();
     }

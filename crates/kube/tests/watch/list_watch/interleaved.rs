@@ -1,7 +1,7 @@
 //! Tests random interleavings of watches and lists: no object goes back in time, and the final state is right.
 
-use super::fake::{Reply, Requested, Rig};
-use super::objects::{Wire, bookmark, event, pod_json, rejection, stream};
+use super::fake::{WatchHarness, WatchReply, WatchRequest};
+use super::objects::{WireFormat, bookmark, event, pod_json, rejection, stream};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use taintward_core::object_event::ObjectEvent;
 use taintward_kube::watch::WatchSettings;
 use tokio::time::Instant;
 
-const WIRE: Wire = Wire::Json;
+const WIRE: WireFormat = WireFormat::Json;
 /// Nothing changes, breaks or is lost later.
 const STORM: u64 = 300_000;
 /// Time enough for another list.
@@ -35,16 +35,16 @@ impl Random {
 
 /// A change of a pod, in milliseconds since the start. A pod lives once.
 #[derive(Clone, Copy)]
-struct Change {
+struct InterleavedChange {
     at: u64,
     version: u64,
     pod: u64,
     kind: &'static str,
 }
 
-struct History(Vec<Change>);
+struct InterleavedHistory(Vec<InterleavedChange>);
 
-impl History {
+impl InterleavedHistory {
     fn new(random: &mut Random) -> Self {
         let (mut changes, mut alive, mut next) = (Vec::new(), Vec::new(), 0);
         let (mut at, mut version) = (0, 100);
@@ -60,7 +60,7 @@ impl History {
                 alive.push(pod);
                 next += 1;
             }
-            changes.push(Change { at, version, pod, kind });
+            changes.push(InterleavedChange { at, version, pod, kind });
             version += 1 + random.below(3);
             at += if grown { random.below(1500) } else { 0 };
         }
@@ -90,16 +90,16 @@ impl History {
     }
 }
 
-struct Server {
-    history: Arc<History>,
+struct InterleavedServer {
+    history: Arc<InterleavedHistory>,
     random: Random,
     streams_lists: bool,
     loses: bool,
     start: Instant,
 }
 
-impl Server {
-    fn response(&mut self, requested: &Requested) -> Reply {
+impl InterleavedServer {
+    fn response(&mut self, requested: &WatchRequest) -> WatchReply {
         let now = self.start.elapsed().as_millis() as u64;
         if now < STORM && self.random.one_in(12) {
             let (code, reason) = [(503, "ServiceUnavailable"), (410, "Expired"), (429, "TooManyRequests")]
@@ -121,7 +121,7 @@ impl Server {
     }
 
     /// Shows the state at `seen`; sent from `now` on.
-    fn stream_list(&mut self, seen: u64, mut now: u64) -> Reply {
+    fn stream_list(&mut self, seen: u64, mut now: u64) -> WatchReply {
         let version = self.history.version_at(seen);
         let mut reply = stream(WIRE);
         for (pod, version) in self.history.state(version) {
@@ -136,7 +136,7 @@ impl Server {
     }
 
     /// The changes after a version, each at its time or late; the watch ends, or breaks.
-    fn changes(&mut self, mut reply: Reply, since: u64, mut now: u64) -> Reply {
+    fn changes(&mut self, mut reply: WatchReply, since: u64, mut now: u64) -> WatchReply {
         let late = self.random.below(4000);
         let end = now + 5_000 + self.random.below(80_000);
         let history = self.history.clone();
@@ -160,7 +160,7 @@ impl Server {
     }
 
     /// A few pods of the state at the first page's request.
-    fn page(&mut self, requested: &Requested, seen: u64) -> Reply {
+    fn page(&mut self, requested: &WatchRequest, seen: u64) -> WatchReply {
         let token = requested.parameter("continue").and_then(|token| token.split_once('.'));
         let (version, offset) = match token {
             Some((version, offset)) => (version.parse().unwrap(), offset.parse().unwrap()),
@@ -178,13 +178,13 @@ impl Server {
         let mut body = body.to_string().into_bytes();
         let rest = body.split_off(self.random.below(body.len() as u64) as usize);
         let pause = Duration::from_millis(self.random.below(1500));
-        Reply::new(200, "application/json").bytes(body).pause(pause).bytes(rest)
+        WatchReply::new(200, "application/json").bytes(body).pause(pause).bytes(rest)
     }
 }
 
 /// A consumer that stores the objects, as every consumer does: marks them while a list runs, and sweeps at its end.
 struct Follower {
-    history: Arc<History>,
+    history: Arc<InterleavedHistory>,
     known: BTreeMap<u64, u64>,
     /// The latest version of each, and whether it was deleted.
     reported: BTreeMap<u64, (u64, bool)>,
@@ -248,17 +248,18 @@ async fn no_object_goes_back_in_time_in_any_order_of_events() {
     let (mut lists, mut changes_beside) = (0, 0);
     for seed in 0..60 {
         let mut random = Random(seed);
-        let history = Arc::new(History::new(&mut random));
+        let history = Arc::new(InterleavedHistory::new(&mut random));
         let (streams_lists, loses) = (seed % 2 == 0, seed % 4 < 2);
         let start = Instant::now();
-        let mut server = Server { history: history.clone(), random, streams_lists, loses, start };
+        let mut server = InterleavedServer { history: history.clone(), random, streams_lists, loses, start };
         let settings = WatchSettings {
             seed,
             page_limit: 3,
             relist_every: Some(Duration::from_secs(40)),
             ..WatchSettings::default()
         };
-        let mut rig = Rig::<PodFact>::with(settings, 16, move |requested, _| server.response(requested));
+        let mut rig =
+            WatchHarness::<PodFact>::with(settings, 16, move |requested, _| server.response(requested));
         let mut follower = Follower {
             history: history.clone(),
             known: BTreeMap::new(),

@@ -1,7 +1,7 @@
 //! Tests the watch of the nodes' leases.
 
-use super::fake::{Reply, Requested, Rig};
-use super::objects::{Wire, envelope, frame, line, rejection, stream};
+use super::fake::{WatchHarness, WatchReply, WatchRequest};
+use super::objects::{WireFormat, envelope, frame, line, rejection, stream};
 use k8s_pb::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_pb::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use prost::Message;
@@ -30,8 +30,8 @@ fn lease_json(name: &str, version: u64) -> Value {
     })
 }
 
-fn event(wire: Wire, kind: &str, name: &str, version: u64) -> Vec<u8> {
-    if wire == Wire::Json {
+fn event(wire: WireFormat, kind: &str, name: &str, version: u64) -> Vec<u8> {
+    if wire == WireFormat::Json {
         return line(kind, &lease_json(name, version));
     }
     let metadata = ObjectMeta {
@@ -47,9 +47,9 @@ fn event(wire: Wire, kind: &str, name: &str, version: u64) -> Vec<u8> {
     frame(kind, envelope("Lease", lease.encode_to_vec()))
 }
 
-fn ended(wire: Wire) -> Vec<u8> {
+fn ended(wire: WireFormat) -> Vec<u8> {
     let annotation = ("k8s.io/initial-events-end", "true");
-    if wire == Wire::Json {
+    if wire == WireFormat::Json {
         let metadata = json!({"resourceVersion": "7", "annotations": {annotation.0: annotation.1}});
         return line("BOOKMARK", &json!({"kind": "Lease", "metadata": metadata}));
     }
@@ -62,7 +62,7 @@ fn ended(wire: Wire) -> Vec<u8> {
     frame("BOOKMARK", envelope("Lease", lease.encode_to_vec()))
 }
 
-fn requests_leases(requested: &Requested) {
+fn requests_leases(requested: &WatchRequest) {
     assert!(requested.path.starts_with(PATH), "{}", requested.path);
     assert_eq!(requested.parameter("fieldSelector"), None, "all leases of the namespace");
 }
@@ -70,7 +70,7 @@ fn requests_leases(requested: &Requested) {
 #[tokio::test(start_paused = true)]
 async fn leases_are_listed_and_watched_in_their_namespace() {
     for wire in super::objects::BOTH {
-        let mut rig = Rig::<LeaseFact>::start(move |_, nth| match nth {
+        let mut rig = WatchHarness::<LeaseFact>::start(move |_, nth| match nth {
             0 => stream(wire)
                 .bytes(event(wire, "ADDED", "n1", 5))
                 .bytes(ended(wire))
@@ -93,16 +93,16 @@ async fn leases_are_listed_and_watched_in_their_namespace() {
 
 #[tokio::test(start_paused = true)]
 async fn a_paged_list_of_leases_is_a_lease_list() {
-    let mut rig = Rig::<LeaseFact>::start(|requested, _| {
+    let mut rig = WatchHarness::<LeaseFact>::start(|requested, _| {
         if requested.is_watch_list() {
-            return rejection(Wire::Json, 400, "BadRequest", None);
+            return rejection(WireFormat::Json, 400, "BadRequest", None);
         }
         if requested.is_watch() {
-            return stream(Wire::Json).hang();
+            return stream(WireFormat::Json).hang();
         }
         let items = [lease_json("n1", 5), lease_json("n2", 6)];
         let list = json!({"kind": "LeaseList", "metadata": {"resourceVersion": "7"}, "items": items});
-        Reply::new(200, "application/json").bytes(list.to_string())
+        WatchReply::new(200, "application/json").bytes(list.to_string())
     });
     let received = rig.until_quiet().await;
     for (name, version) in [("n1", 5), ("n2", 6)] {
@@ -118,7 +118,8 @@ async fn a_paged_list_of_leases_is_a_lease_list() {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_permission_for_leases_names_their_group() {
-    let mut rig = Rig::<LeaseFact>::start(|_, _| rejection(Wire::Json, 403, "Forbidden", None));
+    let mut rig =
+        WatchHarness::<LeaseFact>::start(|_, _| rejection(WireFormat::Json, 403, "Forbidden", None));
     rig.until_quiet().await;
     let missing = MissingAccess { verb: "watch", group: "coordination.k8s.io", resource: "leases" };
     assert_eq!(rig.health().missing, Some(missing));

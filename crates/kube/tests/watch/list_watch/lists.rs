@@ -1,21 +1,21 @@
 //! Tests lists: streamed, paged, rejected, aborted.
 
 use super::behaviour::words;
-use super::fake::{Reply, Requested, Rig, without_lists_again};
-use super::objects::{BOTH, Wire, bookmark, error, event, page, page_body, rejection, stream, streamed};
+use super::fake::{PodWatchHarness, WatchHarness, WatchReply, WatchRequest, without_lists_again};
+use super::objects::{
+    BOTH, WireFormat, bookmark, error, event, page, page_body, rejection, stream, streamed,
+};
 use std::time::Duration;
 use taintward_core::dedicated_pools::PoolFact;
-use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::fact::NodeFact;
 use taintward_core::object_event::ObjectEvent;
 use taintward_kube::watch::{ListMode, StreamPhase, WatchSettings};
 use tokio::time::Instant;
 
-type Pods = Rig<PodFact>;
-
 #[tokio::test(start_paused = true)]
 async fn a_streamed_list_becomes_a_watch() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |_, _| {
+        let mut rig = PodWatchHarness::start(move |_, _| {
             streamed(wire, 2, 10)
                 .bytes([event(wire, "MODIFIED", 1, 11), event(wire, "DELETED", 0, 12)].concat())
                 .bytes(bookmark(wire, 13, false))
@@ -38,7 +38,7 @@ async fn a_streamed_list_becomes_a_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_are_consistent_and_uncompressed() {
-    let rig = Pods::start(|_, _| streamed(Wire::Json, 0, 10).hang());
+    let rig = PodWatchHarness::start(|_, _| streamed(WireFormat::Json, 0, 10).hang());
     tokio::time::sleep(Duration::from_secs(1)).await;
     let requested = &rig.requested()[0];
     assert_eq!(
@@ -54,13 +54,13 @@ async fn requests_are_consistent_and_uncompressed() {
     assert!(requested.accept.contains("application/json"));
     assert_eq!(requested.accept_encoding, "identity");
 
-    let rig = Rig::<NodeFact>::start(|_, _| Reply::new(200, "application/json").hang());
+    let rig = WatchHarness::<NodeFact>::start(|_, _| WatchReply::new(200, "application/json").hang());
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(rig.requested()[0].path.starts_with("/api/v1/nodes?watch=true&"), "{}", rig.requested()[0].path);
 }
 
 /// Serves pages of `limit` out of `total` pods at version 5000; watches stay open.
-fn pages(wire: Wire, requested: &Requested, total: u64) -> Reply {
+fn pages(wire: WireFormat, requested: &WatchRequest, total: u64) -> WatchReply {
     if requested.is_watch() {
         return stream(wire).hang();
     }
@@ -75,7 +75,7 @@ fn pages(wire: Wire, requested: &Requested, total: u64) -> Reply {
 async fn a_refusal_by_status_leads_to_pages() {
     for wire in BOTH {
         for code in [400, 405, 415, 422] {
-            let mut rig = Pods::start(move |requested, _| match requested.is_watch_list() {
+            let mut rig = PodWatchHarness::start(move |requested, _| match requested.is_watch_list() {
                 true => rejection(wire, code, "Invalid", None),
                 false => pages(wire, requested, 2),
             });
@@ -91,12 +91,14 @@ async fn a_refusal_by_status_leads_to_pages() {
 #[tokio::test(start_paused = true)]
 async fn a_missing_kind_is_requested_again() {
     let start = Instant::now();
-    let mut rig = Rig::<PoolFact>::start(move |requested, _| match requested.path.as_str() {
-        "/apis" => Reply::new(200, "application/json").bytes(r#"{"kind": "APIGroupList", "groups": []}"#),
-        _ if start.elapsed().as_secs() < 60 => Reply::new(404, "text/plain").bytes("404 page not found"),
-        _ if requested.is_watch_list() => rejection(Wire::Json, 422, "Invalid", None),
-        _ if requested.is_watch() => stream(Wire::Json).hang(),
-        _ => Reply::new(200, "application/json")
+    let mut rig = WatchHarness::<PoolFact>::start(move |requested, _| match requested.path.as_str() {
+        "/apis" => {
+            WatchReply::new(200, "application/json").bytes(r#"{"kind": "APIGroupList", "groups": []}"#)
+        }
+        _ if start.elapsed().as_secs() < 60 => WatchReply::new(404, "text/plain").bytes("404 page not found"),
+        _ if requested.is_watch_list() => rejection(WireFormat::Json, 422, "Invalid", None),
+        _ if requested.is_watch() => stream(WireFormat::Json).hang(),
+        _ => WatchReply::new(200, "application/json")
             .bytes(r#"{"kind": "DedicatedPoolList", "metadata": {"resourceVersion": "7"}, "items": []}"#),
     });
     rig.run_for(Duration::from_secs(20)).await;
@@ -111,7 +113,7 @@ async fn a_missing_kind_is_requested_again() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_inside_the_stream_leads_to_pages() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |requested, _| match requested.is_watch_list() {
+        let mut rig = PodWatchHarness::start(move |requested, _| match requested.is_watch_list() {
             true => stream(wire).bytes(error(wire, 500, "InternalError", "RequestWatchProgress is disabled")),
             false => pages(wire, requested, 1),
         });
@@ -122,13 +124,13 @@ async fn a_refusal_inside_the_stream_leads_to_pages() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_streamed_list_is_retried_an_hour_later() {
-    let mut rig = Pods::start(move |requested, nth| match (requested.is_watch_list(), nth) {
-        (true, 0) => rejection(Wire::Json, 422, "Invalid", None),
-        (true, _) => streamed(Wire::Json, 1, 9000).hang(),
-        (false, _) if requested.is_watch() => {
-            stream(Wire::Json).pause(Duration::from_secs(60)).bytes(error(Wire::Json, 410, "Expired", "old"))
-        }
-        (false, _) => pages(Wire::Json, requested, 1),
+    let mut rig = PodWatchHarness::start(move |requested, nth| match (requested.is_watch_list(), nth) {
+        (true, 0) => rejection(WireFormat::Json, 422, "Invalid", None),
+        (true, _) => streamed(WireFormat::Json, 1, 9000).hang(),
+        (false, _) if requested.is_watch() => stream(WireFormat::Json)
+            .pause(Duration::from_secs(60))
+            .bytes(error(WireFormat::Json, 410, "Expired", "old")),
+        (false, _) => pages(WireFormat::Json, requested, 1),
     });
     rig.run_for(Duration::from_secs(3500)).await;
     assert_eq!(rig.requested().iter().filter(|requested| requested.is_watch_list()).count(), 1);
@@ -139,9 +141,9 @@ async fn a_refused_streamed_list_is_retried_an_hour_later() {
 
 #[tokio::test(start_paused = true)]
 async fn a_streamed_list_that_never_finishes_is_replaced_by_pages() {
-    let mut rig = Pods::start(|requested, _| match requested.is_watch_list() {
-        true => stream(Wire::Protobuf).bytes(event(Wire::Protobuf, "ADDED", 0, 1)).reset(),
-        false => pages(Wire::Protobuf, requested, 1),
+    let mut rig = PodWatchHarness::start(|requested, _| match requested.is_watch_list() {
+        true => stream(WireFormat::Protobuf).bytes(event(WireFormat::Protobuf, "ADDED", 0, 1)).reset(),
+        false => pages(WireFormat::Protobuf, requested, 1),
     });
     let received = rig.during(Duration::from_secs(40)).await;
     assert_eq!(words(&received)[6..], ["begin", "+p0 listed", "end"], "{received:?}");
@@ -153,7 +155,8 @@ async fn pages_follow_their_tokens_to_the_last_object() {
     for wire in BOTH {
         for (total, requests) in [(0, 1), (499, 1), (500, 1), (501, 2), (1001, 3), (10_000, 20)] {
             let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-            let mut rig = Pods::with(settings, 16, move |requested, _| pages(wire, requested, total));
+            let mut rig =
+                PodWatchHarness::with(settings, 16, move |requested, _| pages(wire, requested, total));
             let received = words(&rig.until_quiet().await);
             let listed: Vec<_> = (0..total).map(|number| format!("+p{number} listed")).collect();
             assert_eq!(received[1..received.len() - 1], listed);
@@ -174,10 +177,11 @@ async fn pages_follow_their_tokens_to_the_last_object() {
 async fn items_are_sent_before_the_page_has_ended() {
     for wire in BOTH {
         let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, move |_, _| {
+        let mut rig = PodWatchHarness::with(settings, 16, move |_, _| {
             let body = page_body(wire, 0..10, 5000, "");
             let half = body.len() / 2;
-            let mut reply = Reply::new(200, if wire == Wire::Json { "application/json" } else { PROTOBUF });
+            let mut reply =
+                WatchReply::new(200, if wire == WireFormat::Json { "application/json" } else { PROTOBUF });
             reply = reply.bytes(&body[..half]).pause(Duration::from_secs(10)).crumbs(&body[half..]);
             reply.hang()
         });
@@ -193,7 +197,7 @@ const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 #[tokio::test(start_paused = true)]
 async fn events_cut_into_single_bytes_are_joined_again() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |_, _| {
+        let mut rig = PodWatchHarness::start(move |_, _| {
             let list = [event(wire, "ADDED", 0, 1), bookmark(wire, 10, true), event(wire, "DELETED", 0, 11)];
             stream(wire).crumbs(list.concat()).hang()
         });
@@ -205,12 +209,12 @@ async fn events_cut_into_single_bytes_are_joined_again() {
 async fn a_failing_page_is_requested_again_not_the_list() {
     for wire in BOTH {
         let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, move |requested, nth| match nth {
+        let mut rig = PodWatchHarness::with(settings, 16, move |requested, nth| match nth {
             2 => rejection(wire, 503, "ServiceUnavailable", None),
             3 => rejection(wire, 429, "TooManyRequests", Some(3)),
             4 => {
                 let body = page_body(wire, 1000..1500, 5000, "1500");
-                Reply::new(200, if wire == Wire::Json { "application/json" } else { PROTOBUF })
+                WatchReply::new(200, if wire == WireFormat::Json { "application/json" } else { PROTOBUF })
                     .bytes(&body[..body.len() / 2])
                     .reset()
             }
@@ -234,7 +238,7 @@ async fn a_failing_page_is_requested_again_not_the_list() {
 async fn an_expired_token_restarts_the_list_as_a_whole() {
     for wire in BOTH {
         let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, move |requested, nth| match nth {
+        let mut rig = PodWatchHarness::with(settings, 16, move |requested, nth| match nth {
             1 => rejection(wire, 410, "Expired", None),
             _ => pages(wire, requested, 1200),
         });
@@ -252,7 +256,7 @@ async fn an_expired_token_restarts_the_list_as_a_whole() {
 #[tokio::test(start_paused = true)]
 async fn a_list_in_a_loop_is_not_followed_without_end() {
     let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-    let mut rig = Pods::with(settings, 16, |_, _| page(Wire::Json, 0..1, 5000, "again"));
+    let mut rig = PodWatchHarness::with(settings, 16, |_, _| page(WireFormat::Json, 0..1, 5000, "again"));
     let received = rig.run_for(Duration::from_secs(3600)).await;
     assert!(!words(&received).contains(&"end".to_owned()));
     assert!(rig.requested().len() < 200, "{}", rig.requested().len());
@@ -269,7 +273,9 @@ async fn a_list_without_version_or_of_another_kind_is_invalid() {
         "",
     ] {
         let settings = WatchSettings { watch_list: false, seed: 1, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, move |_, _| Reply::new(200, "application/json").bytes(body));
+        let mut rig = PodWatchHarness::with(settings, 16, move |_, _| {
+            WatchReply::new(200, "application/json").bytes(body)
+        });
         let received = words(&rig.run_for(Duration::from_secs(60)).await);
         assert!(!received.contains(&"end".to_owned()), "{body}");
         assert!(rig.health().last_error.is_some(), "{body}");
@@ -280,7 +286,8 @@ async fn a_list_without_version_or_of_another_kind_is_invalid() {
 #[tokio::test(start_paused = true)]
 async fn batches_are_bounded_and_a_slow_consumer_loses_nothing() {
     let settings = WatchSettings { batch_limit: 10, seed: 1, ..without_lists_again() };
-    let mut rig = Pods::with(settings, 1, |_, _| streamed(Wire::Protobuf, 1000, 5000).hang());
+    let mut rig =
+        PodWatchHarness::with(settings, 1, |_, _| streamed(WireFormat::Protobuf, 1000, 5000).hang());
     let mut seen = 0;
     while let Ok(Some(batch)) = tokio::time::timeout(Duration::from_secs(60), rig.received.recv()).await {
         assert!(batch.len() <= 10);
@@ -295,7 +302,7 @@ async fn batches_are_bounded_and_a_slow_consumer_loses_nothing() {
 #[tokio::test(start_paused = true)]
 async fn pages_in_a_circle_are_an_error_and_no_endless_list() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |requested, _| match requested.is_watch_list() {
+        let mut rig = PodWatchHarness::start(move |requested, _| match requested.is_watch_list() {
             true => rejection(wire, 422, "Invalid", None),
             false => {
                 let token: u64 = requested.parameter("continue").map_or(0, |token| token.parse().unwrap());

@@ -1,6 +1,6 @@
 //! Builds the objects of the scripted server in protobuf (by an independent encoder) and JSON.
 
-use super::fake::Reply;
+use super::fake::WatchReply;
 use k8s_pb::api::core::v1::{Pod, PodSpec};
 use k8s_pb::apimachinery::pkg::apis::meta::v1::{ListMeta, ObjectMeta, Status, StatusDetails, WatchEvent};
 use k8s_pb::apimachinery::pkg::runtime::{RawExtension, TypeMeta, Unknown};
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 /// The encoding of the server.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Wire {
+pub(crate) enum WireFormat {
     Protobuf,
     Json,
 }
 
-pub(crate) const BOTH: [Wire; 2] = [Wire::Protobuf, Wire::Json];
+pub(crate) const BOTH: [WireFormat; 2] = [WireFormat::Protobuf, WireFormat::Json];
 
-impl Wire {
+impl WireFormat {
     pub(crate) fn watch_type(self) -> &'static str {
         match self {
             Self::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
@@ -80,17 +80,17 @@ pub(crate) fn line(kind: &str, object: &Value) -> Vec<u8> {
 }
 
 /// An event about a pod.
-pub(crate) fn event(wire: Wire, kind: &str, number: u64, version: u64) -> Vec<u8> {
+pub(crate) fn event(wire: WireFormat, kind: &str, number: u64, version: u64) -> Vec<u8> {
     match wire {
-        Wire::Protobuf => frame(kind, envelope("Pod", pod_message(number, version).encode_to_vec())),
-        Wire::Json => line(kind, &pod_json(number, version)),
+        WireFormat::Protobuf => frame(kind, envelope("Pod", pod_message(number, version).encode_to_vec())),
+        WireFormat::Json => line(kind, &pod_json(number, version)),
     }
 }
 
-pub(crate) fn bookmark(wire: Wire, version: u64, ends_initial: bool) -> Vec<u8> {
+pub(crate) fn bookmark(wire: WireFormat, version: u64, ends_initial: bool) -> Vec<u8> {
     let annotation = ("k8s.io/initial-events-end".to_owned(), "true".to_owned());
     match wire {
-        Wire::Protobuf => {
+        WireFormat::Protobuf => {
             let metadata = ObjectMeta {
                 resource_version: Some(version.to_string()),
                 annotations: ends_initial.then_some(annotation).into_iter().collect(),
@@ -99,7 +99,7 @@ pub(crate) fn bookmark(wire: Wire, version: u64, ends_initial: bool) -> Vec<u8> 
             let pod = Pod { metadata: Some(metadata), ..Pod::default() };
             frame("BOOKMARK", envelope("Pod", pod.encode_to_vec()))
         }
-        Wire::Json => {
+        WireFormat::Json => {
             let mut metadata = json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
             if ends_initial {
                 metadata["annotations"] = json!({annotation.0: annotation.1});
@@ -109,9 +109,9 @@ pub(crate) fn bookmark(wire: Wire, version: u64, ends_initial: bool) -> Vec<u8> 
     }
 }
 
-fn status_body(wire: Wire, code: u16, reason: &str, message: &str, wait: Option<u32>) -> Vec<u8> {
+fn status_body(wire: WireFormat, code: u16, reason: &str, message: &str, wait: Option<u32>) -> Vec<u8> {
     match wire {
-        Wire::Protobuf => {
+        WireFormat::Protobuf => {
             let details = wait.map(|wait| StatusDetails {
                 retry_after_seconds: Some(i32::try_from(wait).unwrap()),
                 ..StatusDetails::default()
@@ -126,7 +126,7 @@ fn status_body(wire: Wire, code: u16, reason: &str, message: &str, wait: Option<
             };
             envelope("Status", status.encode_to_vec())
         }
-        Wire::Json => json!({
+        WireFormat::Json => json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
             "reason": reason, "details": {"retryAfterSeconds": wait}, "code": code,
         })
@@ -136,35 +136,35 @@ fn status_body(wire: Wire, code: u16, reason: &str, message: &str, wait: Option<
 }
 
 /// An ERROR event.
-pub(crate) fn error(wire: Wire, code: u16, reason: &str, message: &str) -> Vec<u8> {
+pub(crate) fn error(wire: WireFormat, code: u16, reason: &str, message: &str) -> Vec<u8> {
     let body = status_body(wire, code, reason, message, None);
     match wire {
-        Wire::Protobuf => frame("ERROR", body),
-        Wire::Json => line("ERROR", &serde_json::from_slice(&body).unwrap()),
+        WireFormat::Protobuf => frame("ERROR", body),
+        WireFormat::Json => line("ERROR", &serde_json::from_slice(&body).unwrap()),
     }
 }
 
 /// A `Status` as response.
-pub(crate) fn rejection(wire: Wire, code: u16, reason: &str, wait: Option<u32>) -> Reply {
-    Reply::new(code, wire.body_type()).bytes(status_body(wire, code, reason, "the script says so", wait))
+pub(crate) fn rejection(wire: WireFormat, code: u16, reason: &str, wait: Option<u32>) -> WatchReply {
+    WatchReply::new(code, wire.body_type()).bytes(status_body(wire, code, reason, "the script says so", wait))
 }
 
 /// A started watch.
-pub(crate) fn stream(wire: Wire) -> Reply {
-    Reply::new(200, wire.watch_type())
+pub(crate) fn stream(wire: WireFormat) -> WatchReply {
+    WatchReply::new(200, wire.watch_type())
 }
 
 /// A streamed list of pods `0..count` at a version, complete; the watch continues from there.
-pub(crate) fn streamed(wire: Wire, count: u64, version: u64) -> Reply {
+pub(crate) fn streamed(wire: WireFormat, count: u64, version: u64) -> WatchReply {
     let events = (0..count).map(|number| event(wire, "ADDED", number, number + 1));
     let list: Vec<u8> = events.chain([bookmark(wire, version, true)]).flatten().collect();
     stream(wire).bytes(list)
 }
 
 /// The body of one page of pods.
-pub(crate) fn page_body(wire: Wire, pods: std::ops::Range<u64>, version: u64, onward: &str) -> Vec<u8> {
+pub(crate) fn page_body(wire: WireFormat, pods: std::ops::Range<u64>, version: u64, onward: &str) -> Vec<u8> {
     match wire {
-        Wire::Protobuf => {
+        WireFormat::Protobuf => {
             let list = k8s_pb::api::core::v1::PodList {
                 metadata: Some(ListMeta {
                     resource_version: Some(version.to_string()),
@@ -175,7 +175,7 @@ pub(crate) fn page_body(wire: Wire, pods: std::ops::Range<u64>, version: u64, on
             };
             envelope("PodList", list.encode_to_vec())
         }
-        Wire::Json => {
+        WireFormat::Json => {
             let items: Vec<_> = pods.map(|number| pod_json(number, number + 1)).collect();
             let metadata = json!({"resourceVersion": version.to_string(), "continue": onward});
             json!({"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items})
@@ -186,6 +186,6 @@ pub(crate) fn page_body(wire: Wire, pods: std::ops::Range<u64>, version: u64, on
 }
 
 /// One page of pods.
-pub(crate) fn page(wire: Wire, pods: std::ops::Range<u64>, version: u64, onward: &str) -> Reply {
-    Reply::new(200, wire.body_type()).bytes(page_body(wire, pods, version, onward))
+pub(crate) fn page(wire: WireFormat, pods: std::ops::Range<u64>, version: u64, onward: &str) -> WatchReply {
+    WatchReply::new(200, wire.body_type()).bytes(page_body(wire, pods, version, onward))
 }

@@ -1,8 +1,8 @@
 //! Tests that events lost by the server are found within the relist interval.
 
 use super::behaviour::words;
-use super::fake::{Reply, Requested, Rig, without_lists_again};
-use super::objects::{BOTH, Wire, bookmark, event, page, rejection, stream, streamed};
+use super::fake::{PodWatchHarness, WatchReply, WatchRequest, without_lists_again};
+use super::objects::{BOTH, WireFormat, bookmark, event, page, rejection, stream, streamed};
 use std::time::Duration;
 use taintward_core::fact::PodFact;
 use taintward_core::identity::ResourceVersion;
@@ -10,8 +10,6 @@ use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Span};
 use taintward_kube::watch::{ListMode, RelistTrigger, WatchSettings};
 use tokio::time::Instant;
-
-type Pods = Rig<PodFact>;
 
 const BOUND: Duration = Duration::from_secs(300);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -21,7 +19,7 @@ fn settings(watch_list: bool, seed: u64) -> WatchSettings {
 }
 
 /// Bookmarks for this many seconds: the watch shows no sign of the events that it loses.
-fn beats_for(seconds: u64, mut reply: Reply, wire: Wire, from: u64) -> Reply {
+fn beats_for(seconds: u64, mut reply: WatchReply, wire: WireFormat, from: u64) -> WatchReply {
     for beat in 0..seconds / 50 {
         reply = reply.pause(Duration::from_secs(50)).bytes(bookmark(wire, from + beat, false));
     }
@@ -29,21 +27,21 @@ fn beats_for(seconds: u64, mut reply: Reply, wire: Wire, from: u64) -> Reply {
 }
 
 /// The position where a watch continues, or where its initial list ends.
-fn position(requested: &Requested) -> u64 {
+fn position(requested: &WatchRequest) -> u64 {
     requested.parameter("resourceVersion").map_or(100, |version| version.parse().unwrap())
 }
 
-fn beats(reply: Reply, wire: Wire, requested: &Requested) -> Reply {
+fn beats(reply: WatchReply, wire: WireFormat, requested: &WatchRequest) -> WatchReply {
     // Servers send no version that is not later than the start of the watch.
     beats_for(3 * 3600, reply, wire, position(requested) + 1)
 }
 
-fn lists(requested: &[Requested]) -> Vec<&Requested> {
+fn lists(requested: &[WatchRequest]) -> Vec<&WatchRequest> {
     requested.iter().filter(|requested| requested.is_watch_list() || !requested.is_watch()).collect()
 }
 
 /// All objects: pod 0 in this version, and pods 1 up to `count`.
-fn everything(wire: Wire, requested: &Requested, count: u64, changed: Option<u64>) -> Reply {
+fn everything(wire: WireFormat, requested: &WatchRequest, count: u64, changed: Option<u64>) -> WatchReply {
     match (requested.is_watch_list(), requested.is_watch(), changed) {
         (true, _, None) => beats(streamed(wire, count, 90), wire, requested),
         (true, _, Some(version)) => {
@@ -54,11 +52,11 @@ fn everything(wire: Wire, requested: &Requested, count: u64, changed: Option<u64
         (false, false, None) => page(wire, 0..count, 90, ""),
         (false, false, Some(version)) => {
             // A page has pod n in version n + 1.
-            assert_eq!((wire, count), (Wire::Json, 1));
+            assert_eq!((wire, count), (WireFormat::Json, 1));
             let body = String::from_utf8(super::objects::page_body(wire, 0..1, 90, "")).unwrap();
             let body =
                 body.replace("\"resourceVersion\":\"1\"", &format!("\"resourceVersion\":\"{version}\""));
-            Reply::new(200, "application/json").bytes(body)
+            WatchReply::new(200, "application/json").bytes(body)
         }
     }
 }
@@ -72,12 +70,12 @@ async fn l4_a_lost_event_is_found_within_five_minutes_and_not_before_the_list() 
                 (2, 1, None, &["begin", "+p0 listed", "end"]),                   // DELETED: p1 is swept
                 (1, 1, Some(50), &["begin", "+p0 listed", "end"]),               // MODIFIED
             ] {
-                if changed.is_some() && !watch_list && wire == Wire::Protobuf {
+                if changed.is_some() && !watch_list && wire == WireFormat::Protobuf {
                     continue;
                 }
                 let start = Instant::now();
                 let lost = Duration::from_secs(10);
-                let mut rig = Pods::with(settings(watch_list, seed), 16, move |requested, _| {
+                let mut rig = PodWatchHarness::with(settings(watch_list, seed), 16, move |requested, _| {
                     match start.elapsed() < lost {
                         true => everything(wire, requested, before, None),
                         false => everything(wire, requested, after, changed),
@@ -120,12 +118,15 @@ async fn l4_a_lost_event_is_found_within_five_minutes_and_not_before_the_list() 
 async fn l4_lists_keep_their_interval_for_hours_however_the_server_ends_watches() {
     // Open without end; closed after a minute; closed just before a list is due.
     for (closes_after, requests) in [(None, 47), (Some(60), 260), (Some(239), 100)] {
-        let mut rig = Pods::with(settings(true, 5), 16, move |requested, _| {
-            let reply =
-                if requested.is_watch_list() { streamed(Wire::Json, 1, 10) } else { stream(Wire::Json) };
+        let mut rig = PodWatchHarness::with(settings(true, 5), 16, move |requested, _| {
+            let reply = if requested.is_watch_list() {
+                streamed(WireFormat::Json, 1, 10)
+            } else {
+                stream(WireFormat::Json)
+            };
             match closes_after {
-                Some(seconds) => beats_for(seconds, reply, Wire::Json, position(requested) + 1),
-                None => beats(reply, Wire::Json, requested),
+                Some(seconds) => beats_for(seconds, reply, WireFormat::Json, position(requested) + 1),
+                None => beats(reply, WireFormat::Json, requested),
             }
         });
         rig.run_for(3 * HOUR).await;
@@ -145,8 +146,8 @@ async fn never_means_no_list() {
     for every in [None, Some(Duration::ZERO)] {
         let start = Instant::now();
         let settings = WatchSettings { relist_every: every, seed: 1, ..without_lists_again() };
-        let mut rig = Pods::with(settings, 16, move |requested, _| {
-            everything(Wire::Json, requested, 1 + u64::from(start.elapsed().as_secs() > 10), None)
+        let mut rig = PodWatchHarness::with(settings, 16, move |requested, _| {
+            everything(WireFormat::Json, requested, 1 + u64::from(start.elapsed().as_secs() > 10), None)
         });
         let received = rig.run_for(2 * HOUR).await;
         assert_eq!(words(&received), ["begin", "+p0 listed", "end"]);
@@ -155,7 +156,7 @@ async fn never_means_no_list() {
 }
 
 /// A list that fails.
-type Rejected = (&'static str, fn(Wire) -> Reply, u64);
+type Rejected = (&'static str, fn(WireFormat) -> WatchReply, u64);
 
 /// Each with the time until the failure is known.
 const REJECTED: [Rejected; 7] = [
@@ -172,7 +173,7 @@ const REJECTED: [Rejected; 7] = [
 async fn a_refused_list_loses_no_event_of_the_watch() {
     for wire in BOTH {
         for (what, rejected, known_after) in REJECTED {
-            let mut rig = Pods::with(settings(true, 6), 16, move |_, nth| match nth {
+            let mut rig = PodWatchHarness::with(settings(true, 6), 16, move |_, nth| match nth {
                 // One event every ten seconds.
                 0 => (0..60).fold(streamed(wire, 1, 90), |reply, word| {
                     let changes = event(wire, "MODIFIED", 0, 200 + word);
@@ -222,12 +223,13 @@ async fn a_refused_list_loses_no_event_of_the_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_streamed_list_is_replaced_by_pages_immediately() {
-    let mut rig =
-        Pods::with(settings(true, 7), 16, |requested, nth| match (nth, requested.is_watch_list()) {
-            (0, _) => beats(streamed(Wire::Json, 1, 90), Wire::Json, requested),
-            (_, true) => rejection(Wire::Json, 422, "Invalid", None),
-            (_, false) => everything(Wire::Json, requested, 2, None),
-        });
+    let mut rig = PodWatchHarness::with(settings(true, 7), 16, |requested, nth| {
+        match (nth, requested.is_watch_list()) {
+            (0, _) => beats(streamed(WireFormat::Json, 1, 90), WireFormat::Json, requested),
+            (_, true) => rejection(WireFormat::Json, 422, "Invalid", None),
+            (_, false) => everything(WireFormat::Json, requested, 2, None),
+        }
+    });
     rig.run_for(Duration::from_secs(239)).await;
     let received = rig.run_for(Duration::from_secs(50)).await;
     assert_eq!(words(&received), ["begin", "+p0 listed", "+p1 listed", "end"]);
@@ -239,16 +241,16 @@ async fn a_refused_streamed_list_is_replaced_by_pages_immediately() {
 #[tokio::test(start_paused = true)]
 async fn a_failing_page_does_not_affect_the_watch_and_the_list_restarts() {
     for code in [503, 410] {
-        let mut rig = Pods::with(settings(false, 8), 16, move |requested, nth| match nth {
-            0 => page(Wire::Json, 0..3, 100, ""),
-            1 => stream(Wire::Json)
+        let mut rig = PodWatchHarness::with(settings(false, 8), 16, move |requested, nth| match nth {
+            0 => page(WireFormat::Json, 0..3, 100, ""),
+            1 => stream(WireFormat::Json)
                 .pause(Duration::from_secs(287))
-                .bytes(event(Wire::Json, "DELETED", 0, 110))
+                .bytes(event(WireFormat::Json, "DELETED", 0, 110))
                 .hang(),
-            2 => page(Wire::Json, 0..1, 105, "more"),
-            3 => rejection(Wire::Json, code, "No", None).delay(Duration::from_secs(50)),
-            4 => page(Wire::Json, 1..3, 300, ""),
-            5 => stream(Wire::Json).hang(),
+            2 => page(WireFormat::Json, 0..1, 105, "more"),
+            3 => rejection(WireFormat::Json, code, "No", None).delay(Duration::from_secs(50)),
+            4 => page(WireFormat::Json, 1..3, 300, ""),
+            5 => stream(WireFormat::Json).hang(),
             _ => panic!("{requested:?}"),
         });
         rig.run_for(Duration::from_secs(239)).await;
@@ -267,12 +269,12 @@ async fn a_failing_page_does_not_affect_the_watch_and_the_list_restarts() {
 async fn lists_that_are_always_refused_cause_no_storm() {
     for watches_work in [true, false] {
         for code in [429, 500, 503, 410, 403, 400] {
-            let mut rig = Pods::with(settings(true, 9), 16, move |requested, nth| {
+            let mut rig = PodWatchHarness::with(settings(true, 9), 16, move |requested, nth| {
                 let is_list = requested.is_watch_list() || !requested.is_watch();
                 match nth {
-                    0 => beats(streamed(Wire::Json, 1, 90), Wire::Json, requested),
-                    _ if is_list || !watches_work => rejection(Wire::Json, code, "No", None),
-                    _ => beats(stream(Wire::Json), Wire::Json, requested),
+                    0 => beats(streamed(WireFormat::Json, 1, 90), WireFormat::Json, requested),
+                    _ if is_list || !watches_work => rejection(WireFormat::Json, code, "No", None),
+                    _ => beats(stream(WireFormat::Json), WireFormat::Json, requested),
                 }
             });
             let received = rig.run_for(2 * HOUR).await;
@@ -299,7 +301,7 @@ async fn a_list_longer_than_the_interval_is_neither_interrupted_nor_repeated_imm
         }
         beats_for(600, reply.bytes(bookmark(wire, 90, true)), wire, 100)
     };
-    let mut rig = Pods::with(settings(true, 10), 16, move |_, _| slow(Wire::Json));
+    let mut rig = PodWatchHarness::with(settings(true, 10), 16, move |_, _| slow(WireFormat::Json));
     let received = words(&rig.run_for(Duration::from_secs(1000)).await);
     assert_eq!(received.iter().filter(|word| *word == "end").count(), 2, "{received:?}");
     let requested = rig.requested();
@@ -316,8 +318,9 @@ async fn a_requested_list_starts_immediately_and_not_in_a_hot_loop() {
     let relist_now = RelistTrigger::default();
     let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
     // A watch from a version that the server's store, now an older one, has yet to reach: it stays silent.
-    let mut rig =
-        Pods::with(settings, 16, |_, nth| streamed(Wire::Json, 2 - (nth as u64).min(1), 100).hang());
+    let mut rig = PodWatchHarness::with(settings, 16, |_, nth| {
+        streamed(WireFormat::Json, 2 - (nth as u64).min(1), 100).hang()
+    });
     rig.run_for(Duration::from_secs(30)).await;
     assert_eq!(rig.requested().len(), 1);
     relist_now.request();
@@ -335,10 +338,10 @@ async fn a_requested_list_starts_immediately_and_not_in_a_hot_loop() {
 async fn a_list_requested_during_an_outage_follows_it() {
     let relist_now = RelistTrigger::default();
     let settings = WatchSettings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
-    let mut rig = Pods::with(settings, 16, |_, nth| match nth {
-        0 => streamed(Wire::Json, 1, 100).pause(Duration::from_secs(10)).reset(),
-        1 => rejection(Wire::Json, 429, "TooManyRequests", Some(5)),
-        _ => streamed(Wire::Json, 2, 100).hang(),
+    let mut rig = PodWatchHarness::with(settings, 16, |_, nth| match nth {
+        0 => streamed(WireFormat::Json, 1, 100).pause(Duration::from_secs(10)).reset(),
+        1 => rejection(WireFormat::Json, 429, "TooManyRequests", Some(5)),
+        _ => streamed(WireFormat::Json, 2, 100).hang(),
     });
     rig.run_for(Duration::from_secs(12)).await;
     relist_now.request();

@@ -1,23 +1,20 @@
 //! Tests watches after a list: continuation, bookmarks, undecodable objects.
 
 use super::behaviour::words;
-use super::fake::Rig;
-use super::objects::{BOTH, Wire, bookmark, envelope, event, frame, line, stream, streamed, uid};
+use super::fake::PodWatchHarness;
+use super::objects::{BOTH, WireFormat, bookmark, envelope, event, frame, line, stream, streamed, uid};
 use k8s_pb::api::core::v1::{Pod, PodSpec, Toleration};
 use k8s_pb::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use prost::Message;
 use serde_json::json;
 use std::time::Duration;
-use taintward_core::fact::PodFact;
 use taintward_core::object_event::ObjectEvent;
 use taintward_kube::watch::StreamPhase;
-
-type Pods = Rig<PodFact>;
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_ends_continues_immediately_where_it_was() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |requested, nth| match nth {
+        let mut rig = PodWatchHarness::start(move |requested, nth| match nth {
             0 => streamed(wire, 1, 10).bytes(event(wire, "MODIFIED", 0, 12)).pause(Duration::from_secs(60)),
             1 => stream(wire).pause(Duration::from_secs(30)).bytes(bookmark(wire, 20, false)),
             _ => {
@@ -42,9 +39,9 @@ async fn a_watch_that_ends_continues_immediately_where_it_was() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_closes_immediately_causes_no_hot_loop() {
-    let mut rig = Pods::start(|requested, _| match requested.is_watch_list() {
-        true => streamed(Wire::Json, 1, 10),
-        false => stream(Wire::Json),
+    let mut rig = PodWatchHarness::start(|requested, _| match requested.is_watch_list() {
+        true => streamed(WireFormat::Json, 1, 10),
+        false => stream(WireFormat::Json),
     });
     rig.run_for(Duration::from_secs(2 * 3600)).await;
     let requested = rig.requested();
@@ -57,9 +54,9 @@ async fn a_server_that_closes_immediately_causes_no_hot_loop() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_closes_after_a_second_causes_no_hot_loop() {
-    let mut rig = Pods::start(|requested, _| match requested.is_watch_list() {
-        true => streamed(Wire::Json, 1, 10),
-        false => stream(Wire::Json).pause(Duration::from_millis(1100)),
+    let mut rig = PodWatchHarness::start(|requested, _| match requested.is_watch_list() {
+        true => streamed(WireFormat::Json, 1, 10),
+        false => stream(WireFormat::Json).pause(Duration::from_millis(1100)),
     });
     rig.run_for(Duration::from_secs(3600)).await;
     assert!(rig.requested().len() < 170, "{}", rig.requested().len());
@@ -68,7 +65,7 @@ async fn a_server_that_closes_after_a_second_causes_no_hot_loop() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_not_ended_in_time_is_aborted_and_continued() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |_, nth| {
+        let mut rig = PodWatchHarness::start(move |_, nth| {
             let mut reply = if nth == 0 { streamed(wire, 0, 10) } else { stream(wire) };
             for beat in 0..5 {
                 reply = reply.pause(Duration::from_secs(60)).bytes(bookmark(wire, 11 + beat, false));
@@ -87,8 +84,8 @@ async fn a_watch_that_is_not_ended_in_time_is_aborted_and_continued() {
 
 #[tokio::test(start_paused = true)]
 async fn bytes_without_a_complete_event_are_not_activity() {
-    let mut rig = Pods::start(|_, nth| {
-        let mut reply = if nth == 0 { streamed(Wire::Json, 0, 10) } else { stream(Wire::Json) };
+    let mut rig = PodWatchHarness::start(|_, nth| {
+        let mut reply = if nth == 0 { streamed(WireFormat::Json, 0, 10) } else { stream(WireFormat::Json) };
         for _ in 0..100 {
             reply = reply.pause(Duration::from_secs(50)).bytes(" ");
         }
@@ -98,9 +95,9 @@ async fn bytes_without_a_complete_event_are_not_activity() {
     assert_eq!((rig.requested().len(), rig.health().counters.stalls), (2, 1));
 }
 
-fn poison(wire: Wire, kind: &str, number: u64, version: u64) -> Vec<u8> {
+fn poison(wire: WireFormat, kind: &str, number: u64, version: u64) -> Vec<u8> {
     match wire {
-        Wire::Protobuf => {
+        WireFormat::Protobuf => {
             let toleration = Toleration { key: Some("key!".to_owned()), ..Toleration::default() };
             let pod = Pod {
                 metadata: Some(ObjectMeta {
@@ -122,7 +119,7 @@ fn poison(wire: Wire, kind: &str, number: u64, version: u64) -> Vec<u8> {
             bytes[at] = 0xff;
             frame(kind, envelope("Pod", bytes))
         }
-        Wire::Json => line(
+        WireFormat::Json => line(
             kind,
             &json!({"kind": "Pod", "metadata": {"name": format!("p{number}"), "namespace": "shop",
                     "uid": uid(number), "resourceVersion": version.to_string()},
@@ -134,7 +131,7 @@ fn poison(wire: Wire, kind: &str, number: u64, version: u64) -> Vec<u8> {
 #[tokio::test(start_paused = true)]
 async fn an_undecodable_object_is_named_and_the_others_continue() {
     for wire in BOTH {
-        let mut rig = Pods::start(move |_, _| {
+        let mut rig = PodWatchHarness::start(move |_, _| {
             let list = [event(wire, "ADDED", 0, 1), poison(wire, "ADDED", 1, 2), event(wire, "ADDED", 2, 3)];
             let changes = [poison(wire, "MODIFIED", 1, 11), event(wire, "MODIFIED", 2, 12)];
             let end = [poison(wire, "DELETED", 1, 13)];
@@ -159,9 +156,9 @@ async fn an_undecodable_object_is_named_and_the_others_continue() {
 
 #[tokio::test(start_paused = true)]
 async fn the_position_moves_past_an_undecodable_object() {
-    let mut rig = Pods::start(|_, nth| match nth {
-        0 => streamed(Wire::Json, 0, 10).bytes(poison(Wire::Json, "ADDED", 1, 17)),
-        _ => stream(Wire::Json).hang(),
+    let mut rig = PodWatchHarness::start(|_, nth| match nth {
+        0 => streamed(WireFormat::Json, 0, 10).bytes(poison(WireFormat::Json, "ADDED", 1, 17)),
+        _ => stream(WireFormat::Json).hang(),
     });
     rig.run_for(Duration::from_secs(60)).await;
     assert_eq!(rig.requested()[1].parameter("resourceVersion"), Some("17"));
@@ -169,18 +166,18 @@ async fn the_position_moves_past_an_undecodable_object() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_without_a_node_is_gone() {
-    let mut rig = Pods::start(|_, _| {
+    let mut rig = PodWatchHarness::start(|_, _| {
         let object = json!({"metadata": {"name": "p9", "namespace": "shop", "uid": uid(9)}, "spec": {}});
-        streamed(Wire::Json, 0, 10).bytes(line("ADDED", &object)).hang()
+        streamed(WireFormat::Json, 0, 10).bytes(line("ADDED", &object)).hang()
     });
     assert_eq!(words(&rig.until_quiet().await), ["begin", "end", "-p9"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_node_in_a_response_about_pods_is_undecodable() {
-    let mut rig = Pods::start(|_, _| {
+    let mut rig = PodWatchHarness::start(|_, _| {
         let object = envelope("Node", Pod::default().encode_to_vec());
-        streamed(Wire::Protobuf, 0, 10).bytes(frame("ADDED", object)).hang()
+        streamed(WireFormat::Protobuf, 0, 10).bytes(frame("ADDED", object)).hang()
     });
     assert_eq!(words(&rig.until_quiet().await), ["begin", "end"], "no object is named");
     assert_eq!(rig.health().counters.undecodable, 1);
@@ -188,7 +185,7 @@ async fn a_node_in_a_response_about_pods_is_undecodable() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_consumer_ends_the_watcher_even_in_silence() {
-    let mut rig = Pods::start(|_, _| streamed(Wire::Json, 0, 10).hang());
+    let mut rig = PodWatchHarness::start(|_, _| streamed(WireFormat::Json, 0, 10).hang());
     rig.until_quiet().await;
     rig.received.close();
     tokio::time::timeout(Duration::from_secs(1), &mut rig.task).await.unwrap().unwrap();

@@ -17,9 +17,9 @@ const WORLDS: u64 = 400;
 const LONG: f64 = 1_000.0;
 
 /// A random number generator with a seed.
-struct Dice(u64);
+struct CountdownDice(u64);
 
-impl Dice {
+impl CountdownDice {
     fn below(&mut self, count: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % count
@@ -30,7 +30,7 @@ impl Dice {
     }
 }
 
-fn any_toleration(dice: &mut Dice) -> Value {
+fn any_toleration(dice: &mut CountdownDice) -> Value {
     let mut one = match dice.below(4) {
         0 => json!({"operator": "Exists"}),
         1 => json!({"key": dice.of(&["a", "b"]), "operator": "Equal", "value": dice.of(&["v", "w"])}),
@@ -46,7 +46,7 @@ fn any_toleration(dice: &mut Dice) -> Value {
     one
 }
 
-fn any_taint(dice: &mut Dice) -> Value {
+fn any_taint(dice: &mut CountdownDice) -> Value {
     json!({"key": dice.of(&["a", "b"]), "value": dice.of(&["v", "w"]), "effect": dice.of(&["NoExecute", "NoSchedule"])})
 }
 
@@ -74,7 +74,7 @@ fn reported(snapshot: &ClusterSnapshot, forecast: &Forecast) -> BTreeMap<String,
 }
 
 async fn one(seed: u64) -> usize {
-    let mut dice = Dice(seed);
+    let mut dice = CountdownDice(seed);
     let harness = SandboxHarness::new(3);
     let mut settings = alone();
     // A taint that is first observed in a list counts from the end of the second in its time, so that no pod leaves

@@ -1,7 +1,7 @@
 //! Arranges nodes for the scenarios and asserts which taints they had when.
 
 use crate::harness::{
-    Commit, Controller, HAND, LATE, SandboxHarness, TestPod, after, alone, nodes, pods, sleep,
+    HAND, HarnessController, LATE, SandboxHarness, StoreCommit, TestPod, after, alone, nodes, pods, sleep,
 };
 use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
 use fakekube::resource::{ResourceId, Subresource, known};
@@ -112,7 +112,7 @@ impl SandboxHarness {
     }
 
     /// Starts one controller, or two, and waits until it has observed for long enough.
-    pub(crate) async fn watched(&self, settings: ControllerSettings) -> Controller {
+    pub(crate) async fn watched(&self, settings: ControllerSettings) -> HarnessController {
         let controller = self.controller(settings).await;
         sleep(WATCHED).await;
         controller
@@ -184,7 +184,7 @@ impl SandboxHarness {
     }
 
     /// All commits of a node, up to its deletion.
-    pub(crate) fn life_of(&self, node: &str) -> Vec<Commit> {
+    pub(crate) fn life_of(&self, node: &str) -> Vec<StoreCommit> {
         self.commits_of(|one| one.number == nodes() && one.object["metadata"]["name"] == node)
     }
 

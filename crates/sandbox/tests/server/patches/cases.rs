@@ -11,15 +11,15 @@ pub(crate) enum PatchKind {
 }
 
 /// One request.
-pub(crate) struct Case {
+pub(crate) struct PatchCase {
     pub(crate) path: &'static str,
     pub(crate) how: PatchKind,
     pub(crate) manager: &'static str,
     pub(crate) body: &'static str,
 }
 
-const fn case(path: &'static str, how: PatchKind, manager: &'static str, body: &'static str) -> Case {
-    Case { path, how, manager, body }
+const fn case(path: &'static str, how: PatchKind, manager: &'static str, body: &'static str) -> PatchCase {
+    PatchCase { path, how, manager, body }
 }
 
 const NODE: &str = "/api/v1/nodes/n1";
@@ -181,7 +181,7 @@ pub(crate) const OBJECTS: &[(&str, &str)] = &[
 
 /// One after the other, each on the result of the previous one.
 #[rustfmt::skip]
-pub(crate) const CASES: &[Case] = &[
+pub(crate) const CASES: &[PatchCase] = &[
     // JSON patches.
     case(CONFIG, PatchKind::Json, "j", r#"[{"op":"test","path":"/data/a","value":"1"},{"op":"replace","path":"/data/a","value":"3"}]"#),
     case(CONFIG, PatchKind::Json, "j", r#"[{"op":"test","path":"/data/a","value":"nope"},{"op":"replace","path":"/data/a","value":"4"}]"#),

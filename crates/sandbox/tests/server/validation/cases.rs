@@ -17,9 +17,9 @@ const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
 
 /// A server's response to an object: why it is rejected, or the object that results.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Verdict(Value);
+pub(crate) struct ValidationVerdict(Value);
 
-impl Verdict {
+impl ValidationVerdict {
     pub(crate) fn read(text: &str) -> Self {
         Self(serde_json::from_str(text).unwrap())
     }
@@ -122,14 +122,14 @@ const STATUS_NUMBERS: [&str; 11] = [
     "Port",
 ];
 
-impl fmt::Display for Verdict {
+impl fmt::Display for ValidationVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
     }
 }
 
 /// One request, and what must be there before.
-pub(crate) struct Case {
+pub(crate) struct ValidationCase {
     pub(crate) line: String,
     pub(crate) resource: String,
     pub(crate) subresource: String,
@@ -141,9 +141,9 @@ pub(crate) struct Case {
 }
 
 /// All cases.
-pub(crate) fn all() -> Vec<Case> {
+pub(crate) fn all() -> Vec<ValidationCase> {
     let lines = include_str!("cases.txt").lines();
-    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(Case::read).collect()
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(ValidationCase::read).collect()
 }
 
 /// The path of a resource's objects.
@@ -162,7 +162,7 @@ fn bases() -> Value {
     serde_json::from_str(include_str!("bases.json")).unwrap()
 }
 
-impl Case {
+impl ValidationCase {
     fn read(line: &str) -> Self {
         let (place, rest) = line.split_once(' ').unwrap();
         let (resource, subresource) = place.split_once('/').unwrap_or((place, ""));
@@ -203,7 +203,7 @@ impl Case {
     }
 
     /// What the sandbox says.
-    pub(crate) fn judge(&self) -> Verdict {
+    pub(crate) fn judge(&self) -> ValidationVerdict {
         let name = "case-0";
         let resource = known(&self.group(), &self.resource).get();
         let mut object = self.first(name);
@@ -232,7 +232,7 @@ impl Case {
         let mut new = read(self.second(object.clone()));
         defaults::apply_defaults(resource, &mut new);
         if let Some(rejection) = validate::without_version(resource, &new) {
-            return Verdict::of(422, rejection.status(), name, UID);
+            return ValidationVerdict::of(422, rejection.status(), name, UID);
         }
         let subresource = resource.sub(&self.subresource);
         defaults::carry_over(&object, &mut new);
@@ -244,13 +244,18 @@ impl Case {
         self.verdict(resource, new, &found)
     }
 
-    fn verdict(&self, resource: &ResourceType, object: Value, found: &[field_error::FieldError]) -> Verdict {
+    fn verdict(
+        &self,
+        resource: &ResourceType,
+        object: Value,
+        found: &[field_error::FieldError],
+    ) -> ValidationVerdict {
         if found.is_empty() {
-            return Verdict::accepted(object);
+            return ValidationVerdict::accepted(object);
         }
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let rejection = field_error::invalid(resource.group, resource.kind, name, found);
-        Verdict::of(422, rejection.status(), "case-0", UID)
+        ValidationVerdict::of(422, rejection.status(), "case-0", UID)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sends the cases to a real API server.
 
-use super::cases::{Case, Verdict, path};
+use super::cases::{ValidationCase, ValidationVerdict, path};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
@@ -8,11 +8,11 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
 use taintward_envtest::{Account, Cluster};
 
-pub(crate) struct Server {
+pub(crate) struct RealServer {
     client: Client,
 }
 
-impl Server {
+impl RealServer {
     pub(crate) async fn of(cluster: &Cluster) -> Self {
         let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig(Account::Admin, 0)).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
@@ -20,12 +20,12 @@ impl Server {
     }
 
     /// What the server says, without keeping what the case is about.
-    pub(crate) async fn judge(&self, case: &Case, index: usize) -> Verdict {
+    pub(crate) async fn judge(&self, case: &ValidationCase, index: usize) -> ValidationVerdict {
         let name = format!("case-{index}");
         let (path, object) = (path(&case.resource), case.first(&name));
         if case.edits.is_none() {
             let (code, body) = self.send("POST", &format!("{path}?dryRun=All"), &object).await;
-            return Verdict::of(code, body, &name, "no uid");
+            return ValidationVerdict::of(code, body, &name, "no uid");
         }
         let (code, mut created) = self.send("POST", &path, &object).await;
         assert!(code < 300, "{}: {code} {created}", case.line);
@@ -36,7 +36,7 @@ impl Server {
         let uid = created["metadata"]["uid"].as_str().unwrap().to_owned();
         let (code, body) =
             self.send("PUT", &format!("{path}/{name}{sub}?dryRun=All"), &case.second(created)).await;
-        Verdict::of(code, body, &name, &uid)
+        ValidationVerdict::of(code, body, &name, &uid)
     }
 
     async fn send(&self, verb: &str, path: &str, object: &Value) -> (u16, Value) {

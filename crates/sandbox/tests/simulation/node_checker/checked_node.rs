@@ -1,6 +1,6 @@
 //! Extracts taints and conditions of one node from its object.
 
-use super::super::log::Commit;
+use super::super::log::LoggedCommit;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -50,7 +50,7 @@ pub(super) struct CheckedNode {
 }
 
 impl CheckedNode {
-    pub(super) fn new(commit: &Commit, before: Option<&Self>) -> Self {
+    pub(super) fn new(commit: &LoggedCommit, before: Option<&Self>) -> Self {
         let (node, at) = (&commit.object, commit.at);
         let taints = own_taints(node);
         let of = |effect: &str| -> Vec<String> {

@@ -15,12 +15,12 @@ fn client_config(root: &[u8]) -> Arc<rustls::ClientConfig> {
     Arc::new(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-struct Files {
+struct TlsFiles {
     folder: PathBuf,
     root: Vec<u8>,
 }
 
-impl Files {
+impl TlsFiles {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("taintward-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -44,7 +44,7 @@ impl Files {
     }
 }
 
-impl Drop for Files {
+impl Drop for TlsFiles {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
@@ -70,7 +70,7 @@ async fn has_response(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool 
 
 #[tokio::test]
 async fn tls_serves_the_given_certificate_over_a_real_socket() {
-    let files = Files::new("shown");
+    let files = TlsFiles::new("shown");
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let shown = ReloadingTls::new(&files.certificate(), address.ip()).unwrap();
@@ -94,7 +94,7 @@ async fn request_raw(address: SocketAddr) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_renewed_certificate_is_served_and_a_broken_one_is_not() {
-    let mut files = Files::new("renewed");
+    let mut files = TlsFiles::new("renewed");
     let first = files.root.clone();
     let mut shown = ReloadingTls::new(&files.certificate(), Ipv4Addr::LOCALHOST.into()).unwrap();
     assert!(has_response(shown.acceptor(), &first).await);
@@ -117,7 +117,7 @@ async fn a_renewed_certificate_is_served_and_a_broken_one_is_not() {
 
 #[tokio::test]
 async fn an_unusable_certificate_names_the_flag() {
-    let files = Files::new("broken");
+    let files = TlsFiles::new("broken");
     let missing = ServingCertificate::Files {
         certificate: files.folder.join("none"),
         key: files.folder.join("tls.key"),
@@ -140,7 +140,7 @@ async fn an_unusable_certificate_names_the_flag() {
     let error = rejected(&ServingCertificate::Files { certificate: empty, key });
     assert!(error.contains("a certificate") && error.contains("--tls-cert-file"), "{error}");
 
-    let other = Files::new("other");
+    let other = TlsFiles::new("other");
     let error = rejected(&ServingCertificate::Files { certificate: crt, key: other.folder.join("tls.key") });
     assert!(error.contains("must belong together"), "{error}");
     assert!(ReloadingTls::new(&ServingCertificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).is_ok());

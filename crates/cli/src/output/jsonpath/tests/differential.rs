@@ -184,7 +184,7 @@ const PIECES: [&str; 40] = [
 #[test]
 fn templates_print_what_kubectl_prints() {
     let Some(tools) = binaries::for_test("templates_print_what_kubectl_prints") else { return };
-    let stage = Stage::set(tools.path("kubectl").unwrap());
+    let stage = DifferentialStage::set(tools.path("kubectl").unwrap());
     let mut seed = 7_u64;
     let mut chance = |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -209,7 +209,7 @@ fn templates_print_what_kubectl_prints() {
 #[test]
 fn objects_are_printed_as_kubectl_prints_them() {
     let Some(tools) = binaries::for_test("objects_are_printed_as_kubectl_prints_them") else { return };
-    let stage = Stage::set(tools.path("kubectl").unwrap());
+    let stage = DifferentialStage::set(tools.path("kubectl").unwrap());
     let mut object: Value = serde_json::from_str(OBJECT).unwrap();
     // Go writes these numbers with other zeros, and HTML characters as \u003c: the values are the same.
     let [json, yaml] = ["json", "yaml"].map(|form| stage.kubectl(form).unwrap());
@@ -261,12 +261,12 @@ fn same(template: &str, theirs: &Result<String, String>, ours: &Result<String, S
     }
 }
 
-struct Stage {
+struct DifferentialStage {
     kubectl: PathBuf,
     folder: PathBuf,
 }
 
-impl Stage {
+impl DifferentialStage {
     fn set(kubectl: PathBuf) -> Self {
         let folder = std::env::temp_dir().join(format!(
             "taintward-jsonpath-{}-{:?}",
@@ -294,7 +294,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for DifferentialStage {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.folder);
     }

@@ -5,12 +5,12 @@ use taintward_admission::rules::{RuleReviewer, UntilReady};
 use taintward_core::admission::review::ReviewSettings;
 
 /// A cache with a watch of namespaces only; shows the missing lists, and the known ones among these pods' namespaces.
-struct World {
+struct CacheHarness {
     cache: Arc<ClusterCache>,
     following: CacheUpdater<NamespaceObject>,
 }
 
-impl World {
+impl CacheHarness {
     fn new() -> Self {
         let cache = Arc::<ClusterCache>::default();
         Self { following: CacheUpdater::new(Arc::clone(&cache)), cache }
@@ -47,7 +47,7 @@ impl World {
 
 #[test]
 fn an_incomplete_first_list_is_not_used() {
-    let mut world = World::new();
+    let mut world = CacheHarness::new();
     world.begins();
     world.seen("a", "1");
     assert!(!world.knows_namespaces());
@@ -62,7 +62,7 @@ fn an_incomplete_first_list_is_not_used() {
 
 #[test]
 fn objects_missing_in_a_later_list_are_gone_and_new_ones_apply_immediately() {
-    let mut world = World::new();
+    let mut world = CacheHarness::new();
     world.begins();
     world.seen("a", "1");
     world.receive(ObjectEvent::ListCompleted);
@@ -75,7 +75,7 @@ fn objects_missing_in_a_later_list_are_gone_and_new_ones_apply_immediately() {
 
 #[test]
 fn the_deletion_of_an_old_object_keeps_its_namesake() {
-    let mut world = World::new();
+    let mut world = CacheHarness::new();
     world.begins();
     world.seen("a", "1");
     world.receive(ObjectEvent::ListCompleted);
@@ -88,7 +88,7 @@ fn the_deletion_of_an_old_object_keeps_its_namesake() {
 
 #[test]
 fn an_undecodable_object_counts_as_absent() {
-    let mut world = World::new();
+    let mut world = CacheHarness::new();
     world.begins();
     world.seen("a", "1");
     world.receive(ObjectEvent::ListCompleted);
@@ -99,7 +99,7 @@ fn an_undecodable_object_counts_as_absent() {
 
 #[test]
 fn a_kind_the_server_does_not_have_has_no_objects() {
-    let mut world = World::new();
+    let mut world = CacheHarness::new();
     world.following.nothing();
     assert!(world.knows_namespaces());
     assert!(world.known().is_empty());

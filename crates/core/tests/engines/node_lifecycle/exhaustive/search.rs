@@ -1,6 +1,6 @@
 //! Searches states breadth first and keeps the path to each.
 
-use super::{STEPS, State, Step};
+use super::{LifecycleState, LifecycleStep, STEPS};
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -8,12 +8,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const FAIR_RUNS: usize = 16;
 
 /// Returns the number of states, and in how many of them the node was tainted.
-pub(super) fn explore(first: State, states_max: usize) -> (usize, usize) {
-    let mut paths: Vec<(usize, Option<Step>)> = vec![(0, None)];
+pub(super) fn explore(first: LifecycleState, states_max: usize) -> (usize, usize) {
+    let mut paths: Vec<(usize, Option<LifecycleStep>)> = vec![(0, None)];
     let mut seen = HashSet::from([first.fingerprint()]);
     let mut open = VecDeque::from([(0, first)]);
     let mut tainted = 0;
-    let path = |paths: &[(usize, Option<Step>)], mut at: usize| {
+    let path = |paths: &[(usize, Option<LifecycleStep>)], mut at: usize| {
         let mut path = Vec::new();
         while let (before, Some(step)) = paths[at] {
             path.push(step);

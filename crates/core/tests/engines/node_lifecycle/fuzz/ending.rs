@@ -1,6 +1,6 @@
 //! Ends a history fairly with an exact API server, and panics if a node, a pod or a zone is not as it should be.
 
-use super::{EPOCH, History, NODES, STREAMS, clock, name, number, taint};
+use super::{EPOCH, FuzzHistory, NODES, STREAMS, clock, name, number, taint};
 use crate::node_lifecycle::harness::{SECOND, zone};
 use crate::node_lifecycle::{list_aborted, list_completed, list_started};
 use taintward_core::api_error::ApiFailure;
@@ -28,7 +28,7 @@ struct Truth {
 }
 
 impl Truth {
-    fn new(history: &mut History, seed: u64) -> Self {
+    fn new(history: &mut FuzzHistory, seed: u64) -> Self {
         let stopped = seed % 4 == 1;
         let dead = match seed % 4 {
             0 => 3..4,
@@ -62,7 +62,7 @@ impl Truth {
         Self { nodes, leases, pods: (0..NODES).map(pod).collect(), dead, stopped }
     }
 
-    fn list(&self, history: &mut History) {
+    fn list(&self, history: &mut FuzzHistory) {
         let silent_since = Some(Mono::from_micros(history.now));
         for stream in STREAMS {
             history.submit(list_started(stream, silent_since));
@@ -86,7 +86,7 @@ impl Truth {
         }
     }
 
-    fn renew(&mut self, node: usize, history: &mut History) {
+    fn renew(&mut self, node: usize, history: &mut FuzzHistory) {
         let lease = &mut self.leases[node];
         lease.version = Some(history.bump());
         lease.renewed = Some(Wall::from_micros(EPOCH + history.now));
@@ -94,7 +94,7 @@ impl Truth {
         history.submit(NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }));
     }
 
-    fn carry_out(&mut self, effect: NodeLifecycleEffect, history: &mut History) {
+    fn carry_out(&mut self, effect: NodeLifecycleEffect, history: &mut FuzzHistory) {
         let sent = Mono::from_micros(history.now);
         let input = match effect {
             NodeLifecycleEffect::ReadNode { node } => {
@@ -146,7 +146,7 @@ impl Truth {
         &mut self,
         node: NodeRef,
         version: Option<ResourceVersion>,
-        history: &mut History,
+        history: &mut FuzzHistory,
         write: impl FnOnce(&mut NodeHealthFact),
     ) -> NodeLifecycleInput {
         let fact = &mut self.nodes[number(&node.name)];
@@ -158,7 +158,7 @@ impl Truth {
         NodeLifecycleInput::Written { node: node.name, result: Ok(fact.version) }
     }
 
-    fn judge(&self, history: &History) {
+    fn judge(&self, history: &FuzzHistory) {
         let off = ManagedTaints::NONE.with(ManagedTaint::Unreachable);
         for node in 0..NODES {
             let (own, dead) = (ManagedTaints::of(&self.nodes[node].taints), self.dead.contains(&node));
@@ -181,7 +181,7 @@ impl Truth {
 }
 
 /// Nothing goes wrong any more; in the end everything is as it should be.
-pub(super) fn check(history: &mut History, seed: u64) {
+pub(super) fn check(history: &mut FuzzHistory, seed: u64) {
     let mut truth = Truth::new(history, seed);
     let (marks, others): (Vec<_>, Vec<_>) = std::mem::take(&mut history.out)
         .into_iter()

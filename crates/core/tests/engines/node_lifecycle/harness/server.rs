@@ -1,6 +1,6 @@
 //! Carries out the effects of node lifecycle in the simulated API server, with faults.
 
-use super::{Commit, NodeLifecycleHarness, What};
+use super::{LifecycleCommit, NodeLifecycleHarness, What};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::identity::PodRef;
@@ -101,7 +101,7 @@ impl NodeLifecycleHarness {
         let changed = fact.ready != Some(ConditionStatus::False);
         fact.ready = Some(ConditionStatus::False);
         let fact = fact.clone();
-        self.commits.push(Commit {
+        self.commits.push(LifecycleCommit {
             at: self.now,
             node: pod.node.to_string(),
             what: What::Mark(name.name().into()),
@@ -131,7 +131,7 @@ impl NodeLifecycleHarness {
         let after = stored.node.clone();
         let all_down = self.was_all_down && self.is_all_down();
         self.invariants.commit(self.now, &self.flags, (&self.kubelets[name], all_down), &before, &after);
-        self.commits.push(Commit { at: self.now, node: name.into(), what });
+        self.commits.push(LifecycleCommit { at: self.now, node: name.into(), what });
         self.send_node(name);
         Ok(next)
     }

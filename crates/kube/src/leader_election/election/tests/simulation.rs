@@ -23,14 +23,14 @@ impl Chance {
 
 /// A clock with an origin and a rate in millionths of the true one.
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+struct SimulatedClock {
     offset: i64,
     rate: i64,
     /// Whether its wall clock is set back all the time.
     backwards: bool,
 }
 
-impl Clock {
+impl SimulatedClock {
     fn shows(self, time: i64) -> Now {
         let mono = Mono::from_micros(self.offset + time / 1000 * self.rate / 1000);
         let wall = if self.backwards { -time } else { time };
@@ -44,7 +44,7 @@ impl Clock {
 }
 
 #[derive(Clone, Debug)]
-enum Event {
+enum ElectionEvent {
     Wake { peer: usize, serial: u64 },
     Commit { peer: usize, serial: u64, step: ElectionAction, version: Option<u64>, response_in: Option<i64> },
     Response { peer: usize, serial: u64, received: LeaseResponse, version: Option<u64> },
@@ -53,7 +53,7 @@ enum Event {
 
 struct Peer {
     election: Election,
-    clock: Clock,
+    clock: SimulatedClock,
     /// The version its next write replaces.
     version: Option<u64>,
     serial: u64,
@@ -82,12 +82,12 @@ struct Simulation {
     births: u64,
     store: Option<(LeaseRecord, u64)>,
     commits: u64,
-    queue: BTreeMap<(i64, u64), Event>,
+    queue: BTreeMap<(i64, u64), ElectionEvent>,
     queued: u64,
 }
 
 impl Simulation {
-    fn new(seed: u64, clocks: &[Clock], faults: Faults) -> Self {
+    fn new(seed: u64, clocks: &[SimulatedClock], faults: Faults) -> Self {
         let mut simulation = Self {
             time: 0,
             chance: Chance(seed),
@@ -104,18 +104,18 @@ impl Simulation {
             simulation.peers.push(peer);
             let at = simulation.chance.below(3_000_000);
             let peer = simulation.peers.len() - 1;
-            simulation.put(at, Event::Wake { peer, serial: 0 });
+            simulation.put(at, ElectionEvent::Wake { peer, serial: 0 });
         }
         simulation
     }
 
-    fn born(&mut self, clock: Clock) -> Peer {
+    fn born(&mut self, clock: SimulatedClock) -> Peer {
         self.births += 1;
         let election = Election::new(RULES, &format!("p{}", self.births), self.births);
         Peer { election, clock, version: None, serial: 0, paused_until: 0, led: Vec::new() }
     }
 
-    fn put(&mut self, at: i64, event: Event) {
+    fn put(&mut self, at: i64, event: ElectionEvent) {
         self.queued += 1;
         self.queue.insert((at, self.queued), event);
     }
@@ -136,10 +136,12 @@ impl Simulation {
         self.time = end;
     }
 
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: ElectionEvent) {
         let peer = match &event {
-            Event::Wake { peer, .. } | Event::Response { peer, .. } | Event::Timeout { peer, .. } => *peer,
-            Event::Commit { .. } => return self.commit(event),
+            ElectionEvent::Wake { peer, .. }
+            | ElectionEvent::Response { peer, .. }
+            | ElectionEvent::Timeout { peer, .. } => *peer,
+            ElectionEvent::Commit { .. } => return self.commit(event),
         };
         if self.time < self.peers[peer].paused_until {
             let until = self.peers[peer].paused_until;
@@ -148,14 +150,14 @@ impl Simulation {
         let now = self.peers[peer].clock.shows(self.time);
         let me = &mut self.peers[peer];
         match event {
-            Event::Wake { serial, .. } if serial == me.serial => {}
-            Event::Response { serial, received, version, .. } if serial == me.serial => {
+            ElectionEvent::Wake { serial, .. } if serial == me.serial => {}
+            ElectionEvent::Response { serial, received, version, .. } if serial == me.serial => {
                 if version.is_some() {
                     me.version = version;
                 }
                 me.election.on_response(now, received);
             }
-            Event::Timeout { serial, .. } if serial == me.serial => {
+            ElectionEvent::Timeout { serial, .. } if serial == me.serial => {
                 me.election.on_response(now, LeaseResponse::Unknown)
             }
             _ => return,
@@ -171,7 +173,7 @@ impl Simulation {
             reborn.serial = serial;
             self.peers[peer] = reborn;
             let back = self.time + self.chance.below(20_000_000);
-            return self.put(back, Event::Wake { peer, serial });
+            return self.put(back, ElectionEvent::Wake { peer, serial });
         }
         if self.hit(self.faults.pause) {
             self.peers[peer].paused_until = self.time + self.chance.below(40_000_000);
@@ -188,7 +190,9 @@ impl Simulation {
         self.note(peer);
         match step {
             ElectionAction::Done => {}
-            ElectionAction::Wait(until) => self.put(clock.time_of(until), Event::Wake { peer, serial }),
+            ElectionAction::Wait(until) => {
+                self.put(clock.time_of(until), ElectionEvent::Wake { peer, serial })
+            }
             step => {
                 let (to_write, to_respond) = match &step {
                     ElectionAction::Read => (0, 0),
@@ -202,16 +206,16 @@ impl Simulation {
                     + if self.hit(self.faults.delay) { self.chance.below(8_000_000) } else { 0 };
                 let response_in = (!self.hit(self.faults.lose)).then_some(back);
                 if !self.hit(self.faults.lose) {
-                    self.put(time + way, Event::Commit { peer, serial, step, version, response_in });
+                    self.put(time + way, ElectionEvent::Commit { peer, serial, step, version, response_in });
                 }
                 let given_up = clock.shows(time).mono.plus(Span::from_micros(REQUEST_MAX));
-                self.put(clock.time_of(given_up), Event::Timeout { peer, serial });
+                self.put(clock.time_of(given_up), ElectionEvent::Timeout { peer, serial });
             }
         }
     }
 
-    fn commit(&mut self, event: Event) {
-        let Event::Commit { peer, serial, step, version, response_in } = event else { return };
+    fn commit(&mut self, event: ElectionEvent) {
+        let ElectionEvent::Commit { peer, serial, step, version, response_in } = event else { return };
         let stored = self.store.as_ref().map(|(_, version)| *version);
         let (received, version) = match step {
             ElectionAction::Read => match &self.store {
@@ -223,7 +227,7 @@ impl Simulation {
             _ => (LeaseResponse::Conflict, None),
         };
         if let Some(back) = response_in {
-            self.put(self.time + back, Event::Response { peer, serial, received, version });
+            self.put(self.time + back, ElectionEvent::Response { peer, serial, received, version });
         }
     }
 
@@ -277,11 +281,11 @@ impl Simulation {
 
 const SECOND: i64 = 1_000_000;
 const CALM: Faults = Faults { until: 0, lose: 0, delay: 0, pause: 0, crash: 0, slow: (0, 0) };
-const TRUE: Clock = Clock { offset: 0, rate: 1_000_000, backwards: false };
+const TRUE: SimulatedClock = SimulatedClock { offset: 0, rate: 1_000_000, backwards: false };
 
-fn clocks() -> impl Strategy<Value = Vec<Clock>> {
+fn clocks() -> impl Strategy<Value = Vec<SimulatedClock>> {
     let clock = (-3_600 * SECOND..3_600 * SECOND, 900_000..=1_100_000_i64, proptest::bool::weighted(0.2));
-    let clock = clock.prop_map(|(offset, rate, backwards)| Clock { offset, rate, backwards });
+    let clock = clock.prop_map(|(offset, rate, backwards)| SimulatedClock { offset, rate, backwards });
     proptest::collection::vec(clock, 2..=3)
 }
 

@@ -15,7 +15,7 @@ use taintward_kube::decode::DecodedNode;
 use taintward_kube::hold_annotations::HOLD;
 
 type SampleTaint = (String, Option<String>, String, Option<i64>);
-type SampleCondition = (String, String, Option<i64>);
+type NodeConditionSample = (String, String, Option<i64>);
 
 /// Labels of which each has a meaning of its own, and one that has none.
 const LABELS: [&str; 10] = [
@@ -36,7 +36,7 @@ pub(crate) struct SampleNode {
     meta: SampleMeta,
     taints: Vec<SampleTaint>,
     unschedulable: Option<bool>,
-    conditions: Vec<SampleCondition>,
+    conditions: Vec<NodeConditionSample>,
 }
 
 pub(crate) fn sample_node() -> impl Strategy<Value = SampleNode> {
@@ -74,7 +74,7 @@ impl SampleNode {
             effect: Some(of.2.clone()),
             time_added: pb_time(of.3),
         };
-        let condition = |of: &SampleCondition| pb::NodeCondition {
+        let condition = |of: &NodeConditionSample| pb::NodeCondition {
             r#type: Some(of.0.clone()),
             status: Some(of.1.clone()),
             last_heartbeat_time: pb_time(of.2),
@@ -105,7 +105,7 @@ impl SampleNode {
             effect: of.2.clone(),
             time_added: api_time(of.3),
         };
-        let condition = |of: &SampleCondition| api::NodeCondition {
+        let condition = |of: &NodeConditionSample| api::NodeCondition {
             type_: of.0.clone(),
             status: of.1.clone(),
             last_heartbeat_time: api_time(of.2),
@@ -134,7 +134,7 @@ impl SampleNode {
     fn health(&self) -> node_lifecycle::NodeHealthFact {
         let NodeFact { name, uid, version, created, taints, .. } = self.fact();
         let own = |key: &str| self.label(key).map(Box::from);
-        let condition = |of: &SampleCondition| {
+        let condition = |of: &NodeConditionSample| {
             let kind = ConditionKind::ALL.into_iter().find(|kind| kind.as_str() == of.0)?;
             Some(NodeCondition { kind, status: ConditionStatus::new(&of.1), heartbeat: wall(of.2) })
         };
