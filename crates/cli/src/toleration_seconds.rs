@@ -20,7 +20,7 @@ pub(crate) enum ClusterReadError {
     #[error("{0}")]
     Read(#[from] RequestError),
     #[error(
-        "cannot decode TaintwardPolicy {name}: {why}; its namespaces are unknown, so the controller patches no pods; \
+        "cannot decode TolerationPolicy {name}: {why}; its namespaces are unknown, so the controller patches no pods; \
          correct the policy, or delete it"
     )]
     Policy { name: String, why: String },

@@ -175,8 +175,11 @@ impl ApiResource {
     pub const DEDICATED_POOLS: Self =
         Self::custom("/apis/taintward.io/v1alpha1/dedicatedpools", "dedicatedpools", "DedicatedPool");
     /// Policies for the seconds of tolerations.
-    pub const POLICIES: Self =
-        Self::custom("/apis/taintward.io/v1alpha1/taintwardpolicies", "taintwardpolicies", "TaintwardPolicy");
+    pub const POLICIES: Self = Self::custom(
+        "/apis/taintward.io/v1alpha1/tolerationpolicies",
+        "tolerationpolicies",
+        "TolerationPolicy",
+    );
 
     /// All objects of a kind that every server has.
     pub const fn new(

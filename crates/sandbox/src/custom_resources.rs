@@ -1,4 +1,4 @@
-//! Registers DedicatedPool, PoolGuard and TaintwardPolicy, from `deploy/crds`, with a check in Rust for each of their CEL rules.
+//! Registers DedicatedPool, PoolGuard and TolerationPolicy, from `deploy/crds`, with a check in Rust for each of their CEL rules.
 
 use fakekube::custom::{self, CustomResource, RuleCheck};
 use serde_json::Value;
@@ -11,7 +11,7 @@ pub const GROUP: &str = "taintward.io";
 const DEFINITIONS: [&str; 3] = [
     include_str!("../../../deploy/crds/dedicatedpools.yaml"),
     include_str!("../../../deploy/crds/poolguards.yaml"),
-    include_str!("../../../deploy/crds/taintwardpolicies.yaml"),
+    include_str!("../../../deploy/crds/tolerationpolicies.yaml"),
 ];
 
 /// Registers the kinds. Call it before the first server starts.

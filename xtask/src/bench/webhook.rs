@@ -103,13 +103,13 @@ async fn furnish(cluster: &Cluster, fleet: &LoadGenerator) -> Result<()> {
         eventually(&fleet.api, "/apis/taintward.io/v1alpha1/dedicatedpools", &policies::pool(team)).await?;
     }
     for team in [8, 9] {
-        let object = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy",
+        let object = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "TolerationPolicy",
         "metadata": {"name": format!("team-{team}")},
         "spec": {
             "namespaceSelector": {"matchLabels": {"team": format!("team-{team}")}},
             "notReadySeconds": 600,
         }});
-        eventually(&fleet.api, "/apis/taintward.io/v1alpha1/taintwardpolicies", &object).await?;
+        eventually(&fleet.api, "/apis/taintward.io/v1alpha1/tolerationpolicies", &object).await?;
     }
     Ok(())
 }

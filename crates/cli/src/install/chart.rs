@@ -36,7 +36,7 @@ const TEMPLATES: [(&str, &str); 11] = files![
 const DEFINITIONS: [(&str, &str); 3] = [
     ("crds/dedicatedpools.yaml", include_str!("../../../../deploy/crds/dedicatedpools.yaml")),
     ("crds/poolguards.yaml", include_str!("../../../../deploy/crds/poolguards.yaml")),
-    ("crds/taintwardpolicies.yaml", include_str!("../../../../deploy/crds/taintwardpolicies.yaml")),
+    ("crds/tolerationpolicies.yaml", include_str!("../../../../deploy/crds/tolerationpolicies.yaml")),
 ];
 
 /// The dashboards, each in one line; templates insert them unchanged, including Grafana's own templates.

@@ -30,7 +30,7 @@ const POOLS: ObjectRef<'static> = ObjectRef {
 const POLICIES: ObjectRef<'static> = ObjectRef {
     group: "taintward.io",
     version: "v1alpha1",
-    plural: "taintwardpolicies",
+    plural: "tolerationpolicies",
     namespace: "",
     name: "",
 };
@@ -226,7 +226,7 @@ async fn custom(
     if tried == DryRun::No {
         gone(server, values, timeout).await?;
     }
-    delete_all(server, "taintwardpolicy", POLICIES, tried).await
+    delete_all(server, "tolerationpolicy", POLICIES, tried).await
 }
 
 async fn delete_all(

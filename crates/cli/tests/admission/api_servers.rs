@@ -164,13 +164,13 @@ impl ApiServers {
             }
         }
         let policy = json!({
-            "apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy", "metadata": {"name": "short"},
+            "apiVersion": "taintward.io/v1alpha1", "kind": "TolerationPolicy", "metadata": {"name": "short"},
             "spec": {
                 "namespaceSelector": {"matchLabels": {"stay": "short"}},
                 "notReadySeconds": 30, "unreachableSeconds": "forever",
             },
         });
-        api.create("/apis/taintward.io/v1alpha1/taintwardpolicies", &policy).await.unwrap();
+        api.create("/apis/taintward.io/v1alpha1/tolerationpolicies", &policy).await.unwrap();
         for side in [AdmissionController::Ours, AdmissionController::Both] {
             let labels = json!({"stay": "short", REQUESTED: ClusterLists::Plain.name()});
             let name = namespace_of(ClusterLists::Plain, side, "policy");

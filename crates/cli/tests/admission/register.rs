@@ -138,7 +138,7 @@ pub(crate) async fn define(cluster: &Cluster) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds");
     cluster.kubectl(["apply", "--request-timeout=60s", "-f", folder.to_str().unwrap()]).unwrap();
     let api = cluster.api(Account::Admin).await.unwrap();
-    for name in ["dedicatedpools", "taintwardpolicies"] {
+    for name in ["dedicatedpools", "tolerationpolicies"] {
         let path = format!("/apis/taintward.io/v1alpha1/{name}");
         // Until its storage is there, a server answers 404, then 429.
         let served = async || Ok(api.get(&path).await.ok());

@@ -64,7 +64,7 @@ pub(crate) async fn what_the_account_did(harness: &ChecklistHarness) -> ItemResu
     let entries = harness.cluster.audit().map_err(|why| why.to_string())?;
     let own: Vec<_> = entries.iter().filter(|entry| entry.user == USER).collect();
     demand(own.len() >= 4, format!("{} requests", own.len()))?;
-    let watched = ["nodes", "namespaces", "dedicatedpools", "taintwardpolicies"];
+    let watched = ["nodes", "namespaces", "dedicatedpools", "tolerationpolicies"];
     let mut kinds = BTreeSet::new();
     for entry in &own {
         let lists = ["list", "watch"].contains(&&*entry.verb);

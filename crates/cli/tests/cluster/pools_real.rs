@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, watch};
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
-const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
+const POLICIES: &str = "/apis/taintward.io/v1alpha1/tolerationpolicies";
 
 #[test]
 fn pools_and_policies_on_a_real_server() {
@@ -59,7 +59,7 @@ fn kubectl(cluster: &Cluster, args: &[&str]) -> String {
 async fn define(cluster: &Cluster, api: &TestApi) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds");
     kubectl(cluster, &["apply", "-f", folder.to_str().unwrap()]);
-    for name in ["dedicatedpools", "taintwardpolicies"] {
+    for name in ["dedicatedpools", "tolerationpolicies"] {
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}.taintward.io");
         wait::until("the definition to be established", STARTUP_TIMEOUT, async || {
             let object = api.get(&path).await?;
@@ -177,7 +177,7 @@ fn columns_show_it(cluster: &Cluster) {
     let pools = table(&["get", "dedicatedpools"]);
     assert_eq!(pools[0], ["NAME", "TAINT", "VALUE", "NODES", "PODS", "OFFENDERS", "READY", "AGE"]);
     assert_eq!(pools[1][..7], ["team-a", "example.com/pool", "a", "3", "17", "0", "True"]);
-    let policies = table(&["get", "twpol"]);
+    let policies = table(&["get", "tolpol"]);
     assert_eq!(
         policies[0],
         ["NAME", "PRIORITY", "NOTREADY", "UNREACHABLE", "LEAST", "MOST", "CURRENT", "PENDING", "AGE"]

@@ -10,7 +10,7 @@ use taintward_envtest::{TestApi, binaries};
 use testkit::wait::let_time_pass;
 
 const CONTROLLER: &str = "toleration-backfill-controller";
-const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
+const POLICIES: &str = "/apis/taintward.io/v1alpha1/tolerationpolicies";
 const FLAGS: &[&str] = &["--backfill-from=5", "--backfill-qps=400"];
 /// The pods' seconds, as added by the API server's admission.
 const OLD: i64 = 5;
@@ -25,7 +25,7 @@ fn node_name(at: usize) -> String {
 
 async fn create_policy(admin: &TestApi, seconds: i64) {
     let policy = json!({
-        "apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy", "metadata": {"name": "longer"},
+        "apiVersion": "taintward.io/v1alpha1", "kind": "TolerationPolicy", "metadata": {"name": "longer"},
         "spec": {"namespaceSelector": {}, "notReadySeconds": seconds, "unreachableSeconds": seconds},
     });
     admin.create(POLICIES, &policy).await.unwrap();

@@ -20,7 +20,7 @@ closed_label! {
         /// toleration-guard-controller runs.
         Namespaces => "namespaces",
         /// Policies; only where toleration-backfill-controller runs.
-        Policies => "taintwardpolicies",
+        Policies => "tolerationpolicies",
     }
 }
 

@@ -34,7 +34,7 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
         needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, "", "namespaces")));
     }
     if settings.controllers.toleration_backfill.is_some() {
-        needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, GROUP, "taintwardpolicies")));
+        needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, GROUP, "tolerationpolicies")));
     }
     if settings.controllers.dedicated_pools {
         needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, GROUP, "dedicatedpools")));
@@ -67,7 +67,7 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
         needs.push(Permission::everywhere("patch", "", "pods"));
     }
     if settings.controllers.toleration_backfill.is_some() {
-        needs.push(Permission::everywhere("patch", GROUP, "taintwardpolicies/status"));
+        needs.push(Permission::everywhere("patch", GROUP, "tolerationpolicies/status"));
     }
     needs.push(Permission::everywhere("create", "events.k8s.io", "events"));
     needs.extend(settings.election.iter().flat_map(for_election));

@@ -103,7 +103,7 @@ pub struct SecondsBounds {
     pub most: Option<i64>,
 }
 
-/// A `TaintwardPolicy`.
+/// A `TolerationPolicy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TolerationPolicy {
     /// `metadata.name`.

@@ -93,7 +93,7 @@ impl<'a> ResourcePath<'a> {
     }
 
     pub(crate) fn policy(name: &'a str, subresource: &'static str) -> Result<Self, InvalidPath> {
-        let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "taintwardpolicies");
+        let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "tolerationpolicies");
         Self { group, version, plural, subresource, namespace: "", name }.object()
     }
 

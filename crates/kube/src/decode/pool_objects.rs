@@ -11,7 +11,7 @@ use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
 use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::toleration_seconds::BackfillProgress;
 
-/// A `TaintwardPolicy`.
+/// A `TolerationPolicy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyObject {
     /// `metadata.uid`.

@@ -1,4 +1,4 @@
-//! Mirrors spec and status of a TaintwardPolicy. An unknown field of the spec is an error: it may restrict what would
+//! Mirrors spec and status of a TolerationPolicy. An unknown field of the spec is an error: it may restrict what would
 //! be done without it.
 //!
 //! - See `decode/format/json/policy.rs` for what a policy means.

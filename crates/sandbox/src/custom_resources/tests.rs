@@ -156,7 +156,7 @@ async fn what_is_left_out_is_filled_in_and_what_is_missing_is_named() {
 async fn they_are_defined_and_served() {
     let world = World::new(&WorldSettings { nodes: 0, ..WorldSettings::default() });
     world.server().bootstrap_roles();
-    for name in ["dedicatedpools.taintward.io", "taintwardpolicies.taintward.io"] {
+    for name in ["dedicatedpools.taintward.io", "tolerationpolicies.taintward.io"] {
         let definitions = known("apiextensions.k8s.io", "customresourcedefinitions");
         let definition = world.server().get(definitions, "", name).unwrap();
         let conditions = definition["status"]["conditions"].as_array().cloned().unwrap_or_default();

@@ -42,7 +42,7 @@ impl SyncedVersion {
         sync(
             txn,
             self.version,
-            (GROUP, "taintwardpolicies"),
+            (GROUP, "tolerationpolicies"),
             |seen: PolicyObject| seen.policy,
             |update| {
                 around.policies(update);

@@ -1,4 +1,4 @@
-//! Compares DedicatedPools and TaintwardPolicies: create, change, list, watch, delete.
+//! Compares DedicatedPools and TolerationPolicies: create, change, list, watch, delete.
 
 use super::cases;
 use super::discovery::only;
@@ -6,7 +6,7 @@ use super::harness::{APPLY, ConformanceHarness, JSON_PATCH, MERGE, RecordedReque
 use serde_json::{Value, json};
 
 pub(super) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
-pub(super) const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
+pub(super) const POLICIES: &str = "/apis/taintward.io/v1alpha1/tolerationpolicies";
 
 cases![
     created,
@@ -44,7 +44,7 @@ pub(super) fn whole(name: &str, spec: &Value) -> Value {
 
 pub(super) fn policy(name: &str, spec: &Value) -> Value {
     json!({
-        "apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy", "metadata": {"name": name}, "spec": spec,
+        "apiVersion": "taintward.io/v1alpha1", "kind": "TolerationPolicy", "metadata": {"name": name}, "spec": spec,
     })
 }
 
@@ -349,7 +349,7 @@ fn found(harness: &mut ConformanceHarness) {
     harness.get("/apis/taintward.io").is(200);
     harness.get("/apis/taintward.io/v1alpha1").is(200);
     // A real server lists them in no fixed order.
-    only(harness, "/resources", "/name", &["dedicatedpools", "dedicatedpools/status", "taintwardpolicies"]);
+    only(harness, "/resources", "/name", &["dedicatedpools", "dedicatedpools/status", "tolerationpolicies"]);
     harness.get("/apis/taintward.io/v1").is(404);
     harness.get("/apis/taintward.io/v1alpha1/nothing").is(404);
     harness.get("/apis/taintward.io/v1alpha1/namespaces/default/dedicatedpools").is(404);

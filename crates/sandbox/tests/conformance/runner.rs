@@ -162,7 +162,7 @@ fn define(runtime: &tokio::runtime::Runtime, cluster: &Cluster) {
 /// Waits until it serves them; before, it responds with 404, then 429.
 async fn served(cluster: &Cluster) {
     let api = cluster.api(Account::Admin).await.unwrap();
-    for name in ["dedicatedpools", "taintwardpolicies"] {
+    for name in ["dedicatedpools", "tolerationpolicies"] {
         let path = format!("/apis/taintward.io/v1alpha1/{name}");
         let what = "the kinds of taintward.io to be served";
         wait::until(what, STARTUP_TIMEOUT, async || Ok(api.get(&path).await.ok())).await.unwrap();

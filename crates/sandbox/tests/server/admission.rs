@@ -209,7 +209,7 @@ fn default_seconds_follow_policy_and_annotations() {
         "metadata": {"name": "a"},
         "spec": {"namespaceSelector": {"matchLabels": {"team": "a"}}, "notReadySeconds": 30, "bounds": {"most": 60}},
     });
-    harness.put("taintward.io", "taintwardpolicies", "", &policy).unwrap();
+    harness.put("taintward.io", "tolerationpolicies", "", &policy).unwrap();
     assert_eq!(seconds_of(&harness.create_pod("team-a", "p1", &json!({})).unwrap(), NOT_READY), Some(30));
     assert_eq!(seconds_of(&harness.create_pod("team-b", "p1", &json!({})).unwrap(), NOT_READY), Some(300));
     let mut wishful = pod_with("p2", &json!({}));
@@ -217,7 +217,7 @@ fn default_seconds_follow_policy_and_annotations() {
     let made = harness.put("", "pods", "team-a", &wishful).unwrap();
     assert_eq!(seconds_of(&made, NOT_READY), Some(60), "the bound is kept");
     assert_eq!(made.warnings.len(), 1, "and a warning says so: {:?}", made.warnings);
-    let on = ResourcePath::object(known("taintward.io", "taintwardpolicies"), "", "a");
+    let on = ResourcePath::object(known("taintward.io", "tolerationpolicies"), "", "a");
     harness.server.delete(&on, &Default::default(), &WriteOptions::by("hand")).unwrap();
     assert_eq!(seconds_of(&harness.create_pod("team-a", "p3", &json!({})).unwrap(), NOT_READY), Some(300));
 }

@@ -45,10 +45,10 @@ fn a_pool_is_an_object_like_any_other() {
         return;
     };
     harness.file("pool.yaml", POOL);
-    harness.contains("api-resources", &["dedicatedpools", "dpool", "taintward.io/v1alpha1", "twpol"]);
+    harness.contains("api-resources", &["dedicatedpools", "dpool", "taintward.io/v1alpha1", "tolpol"]);
     harness.contains("explain dedicatedpool.spec.placement", &["ENUM:", "Exclusive", "Allowed"]);
     harness.contains("explain dpool.spec.taint.key", &["A key of your own, such as example.com/pool"]);
-    harness.contains("explain taintwardpolicy.spec", &["notReadySeconds", "The range of seconds that"]);
+    harness.contains("explain tolerationpolicy.spec", &["notReadySeconds", "The range of seconds that"]);
     assert_eq!(harness.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a created\n");
     assert_eq!(harness.ok("apply -f pool.yaml"), "dedicatedpool.taintward.io/team-a unchanged\n");
     harness
@@ -204,11 +204,11 @@ fn seconds_follow_the_policy() {
     teams(&harness);
     harness.file(
         "policy.yaml",
-        "apiVersion: taintward.io/v1alpha1\nkind: TaintwardPolicy\nmetadata: {name: quick}\nspec:\n  namespaceSelector: \
+        "apiVersion: taintward.io/v1alpha1\nkind: TolerationPolicy\nmetadata: {name: quick}\nspec:\n  namespaceSelector: \
          {matchLabels: {team: a}}\n  notReadySeconds: 30\n  unreachableSeconds: forever\n  bounds: {least: 10}\n",
     );
-    assert_eq!(harness.ok("apply -f policy.yaml"), "taintwardpolicy.taintward.io/quick created\n");
-    harness.contains("get twpol", &["PRIORITY", "NOTREADY", "UNREACHABLE", "quick", "30", "forever"]);
+    assert_eq!(harness.ok("apply -f policy.yaml"), "tolerationpolicy.taintward.io/quick created\n");
+    harness.contains("get tolpol", &["PRIORITY", "NOTREADY", "UNREACHABLE", "quick", "30", "forever"]);
     harness.ok(&apply_pod(&harness, "quick", "team-a", ""));
     harness.contains("describe pod -n team-a quick", &["not-ready:NoExecute op=Exists for 30s"]);
     assert!(!harness.ok("describe pod -n team-a quick").contains("for 300s"));
@@ -227,7 +227,7 @@ fn seconds_follow_the_policy() {
     harness.contains("apply -f hasty.yaml", &["Warning: ", "pod/hasty created"]);
     harness.contains("describe pod -n team-a hasty", &["not-ready:NoExecute op=Exists for 10s"]);
     harness.fails("create -f policy.yaml", "(AlreadyExists)");
-    harness.ok("delete twpol quick");
+    harness.ok("delete tolpol quick");
 }
 
 #[test]

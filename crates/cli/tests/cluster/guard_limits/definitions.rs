@@ -29,7 +29,7 @@ pub(crate) async fn definitions_stay_while_pools_rely_on_them(
         harness.admin.patch(&path(plural), PatchType::Merge, &label).await.unwrap();
     }
     let other = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
-    harness.admin.patch(&path("taintwardpolicies"), PatchType::Merge, &other).await.unwrap();
+    harness.admin.patch(&path("tolerationpolicies"), PatchType::Merge, &other).await.unwrap();
     // An account that may delete the policy can delete the definition.
     harness.admin.delete(&format!("{BINDINGS}/taintward-pool-definitions"), &json!({})).await.unwrap();
     wait::until("the definition to be deleted", LONGEST, async || {

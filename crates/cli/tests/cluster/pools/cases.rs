@@ -12,7 +12,7 @@ pub(crate) const POOL: &str = r#"{
 }"#;
 
 pub(crate) const POLICY: &str = r#"{
-    "apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy", "metadata": {"name": "web"},
+    "apiVersion": "taintward.io/v1alpha1", "kind": "TolerationPolicy", "metadata": {"name": "web"},
     "spec": {
         "namespaceSelector": {"matchLabels": {"tier": "web"}},
         "notReadySeconds": 30, "unreachableSeconds": "forever",

@@ -51,7 +51,7 @@ pub(crate) async fn without_an_api_server(harness: &WebhookHarness) {
 pub(crate) async fn without_definitions(harness: &WebhookHarness) {
     let files = HookFiles::new(&harness.cluster, "undefined", &harness.authority).flags();
     let hook = Hook::start(&harness.cluster, &harness.account, &all(&files, &[])).ready().await;
-    for resource in ["dedicatedpools", "taintwardpolicies"] {
+    for resource in ["dedicatedpools", "tolerationpolicies"] {
         let message = hook.message("install the CustomResourceDefinitions");
         assert!(message.iter().any(|record| record["resource"] == resource), "{message:?}");
     }

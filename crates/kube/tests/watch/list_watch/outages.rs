@@ -125,7 +125,7 @@ const GROUPS: &str = r#"{"kind": "APIGroupList", "groups": [
     {"name": "apps", "versions": [{"groupVersion": "apps/v1"}]} OWN_GROUP ]}"#;
 const OWN_GROUP: &str =
     r#", {"name": "taintward.io", "versions": [{"groupVersion": "taintward.io/v1alpha1"}]}"#;
-const RESOURCES: &str = r#"{"kind": "APIResourceList", "resources": [{"name": "taintwardpolicies"} MORE ]}"#;
+const RESOURCES: &str = r#"{"kind": "APIResourceList", "resources": [{"name": "tolerationpolicies"} MORE ]}"#;
 
 #[tokio::test(start_paused = true)]
 async fn an_optional_kind_is_absent_if_the_server_itself_reports_it() {

@@ -192,7 +192,7 @@ fn declared_marks_are_decoded_and_not_guessed() {
 fn nothing_is_decoded_from_what_no_server_writes() {
     assert!(matches!(PoolFact::from_protobuf(b""), Decoded::Undecodable(_)));
     let mut other = pool();
-    other["kind"] = json!("TaintwardPolicy");
+    other["kind"] = json!("TolerationPolicy");
     let body = object_from_body::<PoolFact>("application/json", other.to_string().as_bytes());
     assert!(matches!(body, ObjectBody::Foreign(_)), "{body:?}");
 }

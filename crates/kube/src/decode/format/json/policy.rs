@@ -1,4 +1,4 @@
-//! Decodes `TaintwardPolicy` from JSON; unknown values in its spec are errors with a path.
+//! Decodes `TolerationPolicy` from JSON; unknown values in its spec are errors with a path.
 
 use super::{read, uid, version};
 use crate::decode::format::{DecodeFrom, Json};
