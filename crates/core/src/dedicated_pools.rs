@@ -22,7 +22,6 @@ mod reconcile;
 mod responses;
 mod schedule;
 mod status_counts;
-mod store;
 mod watch_demand;
 
 pub use conditions::{ELSEWHERE, observed_status, set_progressing};
@@ -42,6 +41,7 @@ use crate::admission::pool::{PoolStatus, PoolValidity};
 use crate::engine::{Engine, Lane};
 use crate::identity::{NodeName, Uid};
 use crate::object_event::{ObjectEvent, ObjectIndex as _};
+use crate::object_store::StoredObject as _;
 use crate::time::{Mono, Now, Span};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,6 @@ use pool_checks::PoolChecks;
 use pool_guard::GuardDraft;
 use reconcile::remembers_its_marks;
 use schedule::ReconcileSchedule;
-use store::StoredObject as _;
 use watch_demand::WatchDemand;
 
 /// A status is written this often at most, unless nodes wait for it.

@@ -66,7 +66,7 @@ pub struct BudgetStatus {
 }
 
 /// A PodDisruptionBudget.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DisruptionBudget {
     /// Its namespace.
     pub namespace: Box<str>,

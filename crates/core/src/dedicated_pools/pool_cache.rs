@@ -1,9 +1,10 @@
 //! Caches pools, nodes, namespaces and pods from their watches, and knows whether each was listed completely.
 
 use super::fact::{PoolFact, PoolNamespaceFact, PoolNodeFact};
-use super::store::Store;
 use crate::admission::pool::{PodOnNodeFact, PodsOnNodes};
+use crate::identity::{ResourceVersion, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
+use crate::object_store::{Store, StoredObject};
 use crate::time::{Mono, Now};
 
 /// All objects that the engine knows.
@@ -14,6 +15,50 @@ pub(crate) struct PoolCache {
     pub(crate) namespaces: Store<PoolNamespaceFact>,
     pub(crate) pods: PodsOnNodes,
     pods_changed: bool,
+}
+
+impl StoredObject for PoolFact {
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.version
+    }
+
+    /// Only this controller writes its status.
+    fn is_equivalent(&self, other: &Self) -> bool {
+        let decided = |fact: &Self| (fact.generation, fact.has_guard_label);
+        (&self.pool, &self.finalizers, decided(self)) == (&other.pool, &other.finalizers, decided(other))
+    }
+}
+
+impl StoredObject for PoolNodeFact {
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.version
+    }
+
+    fn is_equivalent(&self, other: &Self) -> bool {
+        self.node == other.node
+    }
+}
+
+impl StoredObject for PoolNamespaceFact {
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.version
+    }
+
+    fn is_equivalent(&self, other: &Self) -> bool {
+        (&self.name, &self.labels) == (&other.name, &other.labels)
+    }
 }
 
 impl PoolCache {

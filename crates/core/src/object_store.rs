@@ -4,7 +4,6 @@
 //! - Invariant: an older version never replaces a newer one, except in a list; of an undecodable object only its
 //!   existence is known (D11); nothing is stored before a list has started.
 
-use super::fact::{PoolFact, PoolNamespaceFact, PoolNodeFact};
 use crate::identity::{ResourceVersion, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::time::{Mono, Now};
@@ -21,52 +20,8 @@ pub(crate) trait StoredObject {
     fn is_equivalent(&self, other: &Self) -> bool;
 }
 
-impl StoredObject for PoolFact {
-    fn uid(&self) -> &Uid {
-        &self.uid
-    }
-
-    fn version(&self) -> Option<ResourceVersion> {
-        self.version
-    }
-
-    /// Only this controller writes its status.
-    fn is_equivalent(&self, other: &Self) -> bool {
-        let decided = |fact: &Self| (fact.generation, fact.has_guard_label);
-        (&self.pool, &self.finalizers, decided(self)) == (&other.pool, &other.finalizers, decided(other))
-    }
-}
-
-impl StoredObject for PoolNodeFact {
-    fn uid(&self) -> &Uid {
-        &self.uid
-    }
-
-    fn version(&self) -> Option<ResourceVersion> {
-        self.version
-    }
-
-    fn is_equivalent(&self, other: &Self) -> bool {
-        self.node == other.node
-    }
-}
-
-impl StoredObject for PoolNamespaceFact {
-    fn uid(&self) -> &Uid {
-        &self.uid
-    }
-
-    fn version(&self) -> Option<ResourceVersion> {
-        self.version
-    }
-
-    fn is_equivalent(&self, other: &Self) -> bool {
-        (&self.name, &self.labels) == (&other.name, &other.labels)
-    }
-}
-
 /// All objects of a kind.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Store<F> {
     objects: BTreeMap<Uid, StoreEntry<F>>,
     /// Counts lists.
@@ -75,14 +30,14 @@ pub(crate) struct Store<F> {
     changed: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct StoreEntry<F> {
     value: StoredValue<F>,
     /// The list in which, or after which, it was last observed.
     list: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum StoredValue<F> {
     Fact(F),
     /// With its name.
@@ -199,44 +154,60 @@ impl<F: StoredObject> Store<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::pool::PoolNode;
     use crate::object_event::ObjectEvent;
     use crate::time::Wall;
 
-    fn labelled_node(version: u64, label: &str) -> PoolNodeFact {
-        let labels = [("l".into(), label.into())].into();
-        let node = PoolNode { name: "n1".into(), labels, ..PoolNode::default() };
-        PoolNodeFact { uid: Uid::new("u"), version: Some(ResourceVersion(version)), node, ready: true }
+    struct LabelledObject {
+        uid: Uid,
+        version: ResourceVersion,
+        label: &'static str,
     }
 
-    fn label(all: &Store<PoolNodeFact>) -> Option<&str> {
-        all.facts().next().map(|fact| &*fact.node.labels["l"])
+    impl StoredObject for LabelledObject {
+        fn uid(&self) -> &Uid {
+            &self.uid
+        }
+
+        fn version(&self) -> Option<ResourceVersion> {
+            Some(self.version)
+        }
+
+        fn is_equivalent(&self, other: &Self) -> bool {
+            self.label == other.label
+        }
+    }
+
+    fn labelled(version: u64, label: &'static str) -> LabelledObject {
+        LabelledObject { uid: Uid::new("u"), version: ResourceVersion(version), label }
+    }
+
+    fn label(all: &Store<LabelledObject>) -> Option<&'static str> {
+        all.facts().next().map(|object| object.label)
     }
 
     /// Applies an event. Returns whether that changes anything.
-    fn apply(all: &mut Store<PoolNodeFact>, event: ObjectEvent<PoolNodeFact>) -> bool {
+    fn apply(all: &mut Store<LabelledObject>, event: ObjectEvent<LabelledObject>) -> bool {
         all.apply(event, Now::exact(Mono::from_secs(1), Wall::from_secs(1)));
         all.take_changed()
     }
 
     #[test]
     fn an_older_version_changes_nothing_except_in_a_list() {
-        let mut all = Store::<PoolNodeFact>::default();
-        let seen =
-            |version, label| ObjectEvent::Applied { fact: labelled_node(version, label), listed: false };
+        let mut all = Store::<LabelledObject>::default();
+        let seen = |version, label| ObjectEvent::Applied { fact: labelled(version, label), listed: false };
         assert!(!apply(&mut all, seen(4, "four")) && !apply(&mut all, ObjectEvent::ListCompleted));
         assert!(label(&all).is_none() && !all.is_synced(), "before a list starts");
         apply(&mut all, ObjectEvent::ListStarted { silent_since: None });
         assert!(
-            !all.put_response(labelled_node(7, "unknown")) && label(&all).is_none(),
+            !all.put_response(labelled(7, "unknown")) && label(&all).is_none(),
             "no watch has delivered it"
         );
         assert!(apply(&mut all, seen(5, "five")));
-        assert!(all.put_response(labelled_node(7, "seven")));
+        assert!(all.put_response(labelled(7, "seven")));
         assert!(!apply(&mut all, seen(6, "six")));
         assert_eq!(label(&all), Some("seven"));
         assert!(!apply(&mut all, seen(8, "seven")), "a heartbeat changes nothing");
-        let listed = ObjectEvent::Applied { fact: labelled_node(3, "three"), listed: true };
+        let listed = ObjectEvent::Applied { fact: labelled(3, "three"), listed: true };
         assert!(apply(&mut all, listed), "restored from a backup");
         assert_eq!(label(&all), Some("three"));
         let undecodable = || {
