@@ -13,6 +13,8 @@ pub enum ApiFailure {
     Forbidden,
     /// 429: the server throttles requests, for this long if it said so.
     Throttled(Option<Span>),
+    /// 429: a disruption budget does not allow this eviction now.
+    Budget,
     /// Any other 4xx: an admission webhook or validation rejects.
     Rejected,
     /// 5xx, timeout, broken connection: whether the request was carried out is unknown.

@@ -9,8 +9,9 @@ mod disruption_budget;
 mod job;
 #[cfg(test)]
 pub(crate) mod tests;
-mod workload;
 
+pub(crate) use crate::workload::TEMPLATE_HASH;
+pub use crate::workload::{OwnerReference, RecreationPolicy, Workload, WorkloadKind};
 pub use builder::{NodeRecord, PodRecord, SnapshotBuilder};
 pub use countdown_record::CountdownRecord;
 pub use disruption_budget::{BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent};
@@ -18,8 +19,6 @@ pub use job::{
     FailureAction, FailureMatch, IndexFailure, JobFailure, JobIndex, JobPhase, JobPodOutcome, JobProgress,
     JobRecord, PodFailureRule,
 };
-pub(crate) use workload::TEMPLATE_HASH;
-pub use workload::{OwnerReference, RecreationPolicy, Workload, WorkloadKind};
 
 use crate::fact::{NodeFact, PodLifePhase};
 use crate::identity::{NodeName, PodName, Uid};

@@ -13,6 +13,7 @@ use crate::time::{Mono, Now, Span};
 use crate::verdict::{TaintInstance, Verdict};
 use alloc::vec::Vec;
 use cache::{Cache, CacheUpdate};
+use policy_gate::EvictionMode;
 use work_queue::{InFlightRequest, WorkQueue};
 
 mod cache;
@@ -21,6 +22,7 @@ mod effect;
 mod input;
 mod notice;
 mod order;
+mod policy_gate;
 mod responses;
 mod stats;
 mod work_queue;
@@ -28,9 +30,11 @@ mod work_queue;
 pub use config::{CONFIRM_AGE_LIMIT, DisruptionConditionPolicy, EvictionConfig};
 pub use effect::EvictionEffect;
 pub use input::EvictionInput;
-pub use notice::{CancellationReason, EvictionNotice, EvictionReason, TaintImpact};
+pub use notice::{CancellationReason, EvictionNotice, EvictionReason, GoverningPolicy, TaintImpact};
 pub use order::{EvictionOrder, PriorityClass};
-pub use stats::{EvictionStall, EvictionStats, FailingEviction, PendingEviction, StallReason};
+pub use stats::{
+    DelayReason, DelayedEviction, EvictionStall, EvictionStats, FailingEviction, PendingEviction, StallReason,
+};
 
 /// The eviction engine. Two engines are equal if their facts and their evictions in progress are equal.
 ///
@@ -119,6 +123,7 @@ struct PodTurn<'a> {
     verdict: Verdict,
     taints: &'a [TaintInstance],
     holds: &'a HoldHistory,
+    mode: EvictionMode,
     node_version: Option<ResourceVersion>,
     confirmation: &'a mut NodeConfirmation,
 }
@@ -273,7 +278,15 @@ impl EvictionEngine {
             EvictionInput::Unmarked { pod, result } => {
                 (pod, InFlightRequest::ClearMark, result.as_ref().err())
             }
-            EvictionInput::Nodes(_) | EvictionInput::Pods(_) | EvictionInput::CountdownHold(_) => return,
+            EvictionInput::Evicted { pod, result } => (pod, InFlightRequest::Evict, result.as_ref().err()),
+            EvictionInput::Nodes(_)
+            | EvictionInput::Pods(_)
+            | EvictionInput::CountdownHold(_)
+            | EvictionInput::Policies(_)
+            | EvictionInput::PolicyDefinitionAbsent(_)
+            | EvictionInput::Budgets(_)
+            | EvictionInput::Workloads(..)
+            | EvictionInput::Namespaces(_) => return,
         };
         queue.request_ended(pod, request, failure.copied(), now);
     }
@@ -293,8 +306,14 @@ impl Engine for EvictionEngine {
             EvictionInput::NodeConfirmed { node, sent, result } => {
                 self.update().confirm_node(&node, sent, result, now)
             }
+            EvictionInput::Policies(_)
+            | EvictionInput::PolicyDefinitionAbsent(_)
+            | EvictionInput::Budgets(_)
+            | EvictionInput::Workloads(..)
+            | EvictionInput::Namespaces(_) => self.update().on_policy_input(input, now),
             EvictionInput::Marked { .. }
             | EvictionInput::Deleted { .. }
+            | EvictionInput::Evicted { .. }
             | EvictionInput::PodRead { .. }
             | EvictionInput::Unmarked { .. } => self.on_response(input, now),
         }
@@ -321,7 +340,7 @@ impl Engine for EvictionEngine {
 
     /// Before both lists were complete once, no pod is evicted (TE-7).
     fn is_synced(&self) -> bool {
-        self.cache.is_synced()
+        self.cache.is_synced() && (!self.config.policies || self.state.queue.gate().objects().is_synced())
     }
 }
 
@@ -366,6 +385,11 @@ impl EvictionEngine {
     /// Returns all pods that are bound to a node, in any phase.
     pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = PodRef> {
         self.cache.pods_on(node)
+    }
+
+    /// Returns the due pods that policies delay, and what each waits for.
+    pub fn delayed(&self) -> impl Iterator<Item = DelayedEviction<'_>> {
+        self.state.queue.gate().delays()
     }
 
     /// Returns all unfinished evictions that failed at least once.

@@ -7,7 +7,8 @@
 mod facts;
 mod problems;
 
-pub use facts::{BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, PodTemplateFact, WorkloadFact};
+pub use crate::fact::PodTemplateFact;
+pub use facts::{BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind, WorkloadFact};
 pub use problems::{DEADLINE_MAX, PolicyProblem};
 
 use crate::admission::LabelSelector;

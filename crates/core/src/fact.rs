@@ -1,9 +1,12 @@
 //! Defines the fields of a Node and a Pod that decisions about evictions need.
 
 use crate::identity::{NodeName, PodId, ResourceVersion, Uid};
+use crate::scheduling::Labels;
 use crate::taint::Taint;
 use crate::time::Wall;
 use crate::toleration::Toleration;
+use crate::workload::Workload;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// The fields of a node that decisions need.
@@ -25,6 +28,8 @@ pub struct NodeFact {
     /// It has the taint `node.kubernetes.io/out-of-service`, of any effect, although its condition `Ready` is True. No
     /// eviction depends on it; a metric shows it.
     pub ready_out_of_service: bool,
+    /// `metadata.labels`, if eviction policies need them; `None`: they are as they were.
+    pub labels: Option<Box<Labels>>,
 }
 
 /// The fields of a pod bound to a node that decisions need.
@@ -58,6 +63,21 @@ pub struct PodFact {
     pub marked_by_another: bool,
     /// When it was bound to the node.
     pub arrival: BindingTimes,
+    /// Whether its condition `Ready` is True, if eviction policies need that; `None`: it is as it was.
+    pub ready: Option<bool>,
+    /// What it has in common with other pods, if eviction policies need that; `None`: it is as it was.
+    pub template: Option<Box<PodTemplateFact>>,
+}
+
+/// The fields that eviction policies select pods by: pods of one template have them in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodTemplateFact {
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// The workload that the pod belongs to.
+    pub workload: Option<Workload>,
+    /// `spec.terminationGracePeriodSeconds`.
+    pub grace_seconds: Option<i64>,
 }
 
 /// The sources for when a pod was bound to its node, best first (D1).

@@ -19,6 +19,9 @@ pub enum Uid {
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 
 impl Uid {
+    /// Not after any other in the order of UIDs.
+    pub(crate) const FIRST: Self = Self::Uuid([0; 16]);
+
     /// Parses a UID. Every string is valid; two UIDs are equal exactly when their texts are.
     pub fn new(text: &str) -> Self {
         pack(text.as_bytes()).map_or_else(|| Self::Opaque(text.into()), Self::Uuid)

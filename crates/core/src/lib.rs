@@ -45,6 +45,7 @@
 //!     taints,
 //!     taints_changed: None,
 //!     ready_out_of_service: false,
+//!     labels: None,
 //! };
 //! let pod = PodFact {
 //!     id: PodId::new(Uid::new("pod-uid"), PodName::new("shop", "cart")),
@@ -60,6 +61,8 @@
 //!     marked: false,
 //!     marked_by_another: false,
 //!     arrival: BindingTimes { scheduled: None, started: None, created: None },
+//!     ready: None,
+//!     template: None,
 //! };
 //!
 //! let mut engine = EvictionEngine::new(EvictionConfig::default());
@@ -125,3 +128,4 @@ pub mod toleration_hold;
 pub mod toleration_matching;
 pub mod toleration_seconds;
 pub mod verdict;
+pub mod workload;

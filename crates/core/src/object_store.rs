@@ -8,7 +8,8 @@ use crate::identity::{ResourceVersion, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::time::{Mono, Now};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
+use core::borrow::Borrow;
 
 /// An object that can be stored.
 pub(crate) trait StoredObject {
@@ -148,6 +149,95 @@ impl<F: StoredObject> Store<F> {
         }
         entry.value = StoredValue::Fact(fact);
         true
+    }
+}
+
+/// An object that is looked up by a key, which several objects may have.
+pub(crate) trait IndexedObject: StoredObject {
+    type Key: Clone + Ord;
+
+    fn key(&self) -> Self::Key;
+}
+
+/// A [`Store`] with an index.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct IndexedStore<F: IndexedObject> {
+    store: Store<F>,
+    index: BTreeMap<F::Key, BTreeSet<Uid>>,
+}
+
+impl<F: IndexedObject> Default for IndexedStore<F> {
+    fn default() -> Self {
+        Self { store: Store::default(), index: BTreeMap::new() }
+    }
+}
+
+impl<F: IndexedObject> IndexedStore<F> {
+    pub(crate) fn store(&self) -> &Store<F> {
+        &self.store
+    }
+
+    /// The objects with this key.
+    pub(crate) fn of<Q: Ord + ?Sized>(&self, key: &Q) -> impl Iterator<Item = &F>
+    where
+        F::Key: Borrow<Q>,
+    {
+        self.index.get(key).into_iter().flatten().filter_map(|uid| self.store.get(uid))
+    }
+
+    /// Applies a change of one object to the store and the index.
+    fn change(&mut self, uid: &Uid, change: impl FnOnce(&mut Store<F>)) {
+        let key = |store: &Store<F>| store.get(uid).map(F::key);
+        let before = key(&self.store);
+        change(&mut self.store);
+        let after = key(&self.store);
+        if before == after {
+            return;
+        }
+        if let Some(key) = before
+            && let Some(uids) = self.index.get_mut(&key)
+        {
+            uids.remove(uid);
+            if uids.is_empty() {
+                self.index.remove(&key);
+            }
+        }
+        after.into_iter().for_each(|key| _ = self.index.entry(key).or_default().insert(uid.clone()));
+    }
+
+    /// Whether events have changed anything since the last call.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        self.store.take_changed()
+    }
+}
+
+impl<F: IndexedObject> ObjectIndex<F> for IndexedStore<F> {
+    fn list_started(&mut self, silent_since: Option<Mono>) {
+        self.store.list_started(silent_since);
+    }
+
+    fn applied(&mut self, fact: F, listed: bool, now: Now) {
+        let uid = fact.uid().clone();
+        self.change(&uid, |store| store.applied(fact, listed, now));
+    }
+
+    fn deleted(&mut self, object: ObjectRef, now: Now) {
+        let Some(uid) = object.uid.clone() else { return };
+        self.change(&uid, |store| store.deleted(object, now));
+    }
+
+    fn undecodable(&mut self, object: ObjectRef, now: Now) {
+        let Some(uid) = object.uid.clone() else { return };
+        self.change(&uid, |store| store.undecodable(object, now));
+    }
+
+    fn list_completed(&mut self, now: Now) {
+        self.store.list_completed(now);
+        let store = &self.store;
+        self.index.retain(|_, uids| {
+            uids.retain(|uid| store.get(uid).is_some());
+            !uids.is_empty()
+        });
     }
 }
 

@@ -195,6 +195,7 @@ mod tests {
             taints: Vec::new(),
             taints_changed: changed,
             ready_out_of_service: false,
+            labels: None,
         };
         taint_start(&taint, &node, sighting, now)
     }

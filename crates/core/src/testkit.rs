@@ -67,6 +67,7 @@ pub fn node(name: &str) -> NodeFact {
         taints: Vec::new(),
         taints_changed: None,
         ready_out_of_service: false,
+        labels: None,
     }
 }
 
@@ -87,6 +88,8 @@ pub fn pod(name: &str) -> PodFact {
         marked: false,
         marked_by_another: false,
         arrival: BindingTimes::default(),
+        ready: None,
+        template: None,
     }
 }
 

@@ -40,6 +40,7 @@ fn label(effect: &EvictionEffect) -> RequestLabel {
             (Some(Kind::Mark), name.to_string(), Some(pod))
         }
         EvictionEffect::DeletePod { pod, name, .. } => (Some(Kind::Delete), name.to_string(), Some(pod)),
+        EvictionEffect::EvictPod { pod, name, .. } => (Some(Kind::Evict), name.to_string(), Some(pod)),
         EvictionEffect::ReadPod { pod, name } => (None, name.to_string(), Some(pod)),
         EvictionEffect::ClearDisruptionTarget { pod, name } => {
             (Some(Kind::ClearMark), name.to_string(), Some(pod))
@@ -80,6 +81,15 @@ async fn execute(
             };
             let (result, error) = split_error(deleted);
             (EvictionInput::Deleted { pod, result }, error)
+        }
+        EvictionEffect::EvictPod { pod, name, confirmed, grace_seconds } => {
+            let left = confirmed.plus(JUSTIFIED_FOR).since(clock.now().mono);
+            let evicted = match api.stretched(left) {
+                Some(_) => Err(RequestError::ours(ApiFailure::Rejected, format!("{grace_seconds:?}"))), // XXX
+                None => Err(too_old(&name)),
+            };
+            let (result, error) = split_error(evicted);
+            (EvictionInput::Evicted { pod, result }, error)
         }
         EvictionEffect::ReadPod { pod, name } => {
             let read = api.clone().with_timeouts(RequestTimeouts::CONFIRMING).read_pod(&name).await;

@@ -112,6 +112,7 @@ mod tests {
             known_due: at,
             decided: at,
             confirmed: at,
+            policy: None,
         }
     }
 

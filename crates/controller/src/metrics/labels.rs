@@ -98,6 +98,8 @@ closed_label! {
         ClearMark => "unmark",
         /// Deleting a pod (TE-30).
         Delete => "delete",
+        /// Evicting a pod by the eviction API, which respects disruption budgets.
+        Evict => "evict",
         /// Writing `timeAdded` to a taint (`--stamp-taints`).
         Stamp => "stamp",
         /// A live read of a node and its lease before it is called silent or tainted (S7).
@@ -142,6 +144,8 @@ closed_label! {
         Forbidden => "forbidden",
         /// 429.
         Throttled => "throttled",
+        /// 429 by the eviction API: a disruption budget does not allow it.
+        Budget => "budget",
         /// Any other 4xx.
         Rejected => "rejected",
         /// 5xx, timeout, broken connection: it may or may not have been carried out.
@@ -156,6 +160,7 @@ impl From<ApiFailure> for Outcome {
             ApiFailure::Conflict => Self::Conflict,
             ApiFailure::Forbidden => Self::Forbidden,
             ApiFailure::Throttled(_) => Self::Throttled,
+            ApiFailure::Budget => Self::Budget,
             ApiFailure::Rejected => Self::Rejected,
             ApiFailure::Unavailable => Self::Unavailable,
         }

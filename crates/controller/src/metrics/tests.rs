@@ -274,6 +274,7 @@ fn requests_are_counted_by_their_outcome() {
         (ApiFailure::Conflict.into(), "conflict"),
         (ApiFailure::Forbidden.into(), "forbidden"),
         (ApiFailure::Throttled(None).into(), "throttled"),
+        (ApiFailure::Budget.into(), "budget"),
         (ApiFailure::Rejected.into(), "rejected"),
         (ApiFailure::Unavailable.into(), "unavailable"),
     ];

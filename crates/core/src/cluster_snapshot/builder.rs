@@ -3,7 +3,6 @@
 //! - Invariant: of two objects with the same name the last one counts.
 
 use super::countdown_record::CountdownRecord;
-use super::workload::{OwnerReference, Workload, WorkloadKind};
 use super::{ClusterSnapshot, DisruptionBudget, JobIndex, JobRecord, PodTemplate, SnapshotNode, SnapshotPod};
 use crate::fact::{BindingTimes, NodeFact, PodLifePhase};
 use crate::identity::{NodeName, PodName, Uid};
@@ -14,6 +13,7 @@ use crate::time::{Mono, Now, Wall};
 use crate::toleration_matching::NumericOperators;
 use crate::toleration_seconds::RecordState;
 use crate::verdict::EvictionExemption;
+use crate::workload::{OwnerReference, Workload, WorkloadKind};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

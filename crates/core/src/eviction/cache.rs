@@ -5,32 +5,44 @@
 //! - See `cache/judgement.rs` for what follows for pods from a change.
 
 use super::{CountdownCounts, EvictionConfig, EvictionPhase, EvictionState, LastNotice, NodeConfirmation};
-use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
+use crate::fact::{PodFact, PodLifePhase, PodOwnerKind, PodTemplateFact};
 use crate::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use crate::intern::SharedInterner;
-use crate::taint_start::{BindingSource, ObservedVia, PodBinding};
+use crate::taint_start::{BindingSource, PodBinding};
 use crate::time::Mono;
 use crate::toleration::Toleration;
 use crate::verdict::{EvictionExemption, PodInput, TaintInstance};
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
+use list_sync::ListSync;
 use node_pods::NodePods;
 use node_state::NodeState;
 
 mod judgement;
+mod list_sync;
 mod node_pods;
 mod node_state;
 mod pod_transition;
 mod pod_updates;
+mod policy_inputs;
 mod queries;
 
-/// A list of tolerations, shared by all pods that have the same; one pointer wide.
-type TolerationList = Arc<Vec<Toleration>>;
+/// What the pods of a template have in common, one pointer wide in each.
+type SharedTemplate = Arc<PodTemplate>;
 
-/// Every distinct list of tolerations.
-type TolerationInterner = SharedInterner<Vec<Toleration>>;
+/// Every distinct template.
+type TemplateInterner = SharedInterner<PodTemplate>;
+
+/// What the pods of a template have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct PodTemplate {
+    tolerations: Vec<Toleration>,
+    /// For policies.
+    fact: Option<Box<PodTemplateFact>>,
+}
 
 /// Boolean facts of a pod, in one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,7 +88,7 @@ enum PhaseKind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PodEntry {
     id: PodId,
-    tolerations: TolerationList,
+    template: SharedTemplate,
     bound_at: Mono,
     /// The time of the phase; the time of arrival if the phase has none.
     phase_at: Mono,
@@ -87,14 +99,17 @@ struct PodEntry {
     phase: PhaseKind,
     owner: PodOwnerKind,
     life_phase: PodLifePhase,
+    /// Its condition `Ready` is True, as far as policies need it.
+    ready: bool,
     flags: PodFlags,
 }
 
 impl PodEntry {
-    fn new(fact: PodFact, arrival: PodBinding, lists: &mut TolerationInterner) -> Self {
+    fn new(fact: PodFact, arrival: PodBinding, templates: &mut TemplateInterner) -> Self {
+        let template = PodTemplate { tolerations: fact.tolerations, fact: fact.template };
         let mut pod = Self {
             id: fact.id,
-            tolerations: lists.take(fact.tolerations),
+            template: templates.take(template),
             bound_at: arrival.at,
             phase_at: arrival.at,
             version: None,
@@ -104,6 +119,7 @@ impl PodEntry {
             phase: PhaseKind::Idle,
             owner: fact.owner,
             life_phase: fact.life_phase,
+            ready: fact.ready.unwrap_or_default(),
             flags: PodFlags(0),
         };
         pod.set_version(fact.version);
@@ -158,7 +174,7 @@ impl PodEntry {
         let exemption = EvictionExemption::of(self.life_phase, self.flags.has(PodFlags::MIRROR))
             .or(unreadable.then_some(EvictionExemption::Undecodable));
         let arrival = PodBinding { at: self.bound_at, source: self.binding_source };
-        PodInput { tolerations: &self.tolerations, arrival, exemption }
+        PodInput { tolerations: &self.template.tolerations, arrival, exemption }
     }
 
     fn uid(&self) -> &Uid {
@@ -177,8 +193,12 @@ impl PodEntry {
         self.owner
     }
 
-    fn tolerations(&self) -> &TolerationList {
-        &self.tolerations
+    fn template(&self) -> &SharedTemplate {
+        &self.template
+    }
+
+    fn tolerations(&self) -> &[Toleration] {
+        &self.template.tolerations
     }
 
     /// Whether the pod has the eviction's condition.
@@ -251,77 +271,11 @@ impl NodeEntry {
     }
 }
 
-/// The state of the list of one kind, and its undecodable objects that were never decoded (D11): since when an object
-/// that appears for the first time may have existed. `K` identifies them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct ListSync<K> {
-    complete_once: bool,
-    /// While a list runs: the last moment of complete knowledge before it, if there ever was one.
-    running: Option<Option<Mono>>,
-    undecodable: BTreeMap<K, UndecodableSince>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct UndecodableSince {
-    absent_until: Option<Mono>,
-    /// Observed in the current list; always true outside of a list.
-    seen: bool,
-}
-
-impl<K> Default for ListSync<K> {
-    fn default() -> Self {
-        Self { complete_once: false, running: None, undecodable: BTreeMap::new() }
-    }
-}
-
-impl<K: Ord> ListSync<K> {
-    /// Whether a list was complete once.
-    fn is_complete(&self) -> bool {
-        self.complete_once
-    }
-
-    fn start(&mut self, silent_since: Option<Mono>) {
-        self.running = Some(silent_since);
-        self.undecodable.values_mut().for_each(|since| since.seen = false);
-    }
-
-    /// Completes the list; false if no list runs.
-    fn complete(&mut self) -> bool {
-        if self.running.take().is_none() {
-            return false;
-        }
-        self.complete_once = true;
-        self.undecodable.retain(|_, since| since.seen);
-        true
-    }
-
-    /// Returns how an object that can be decoded now became known.
-    fn observed_via(&mut self, key: &K, listed: bool) -> ObservedVia {
-        match (self.undecodable.remove(key), listed) {
-            (Some(UndecodableSince { absent_until, .. }), _) => ObservedVia::List { absent_until },
-            (None, true) => ObservedVia::List { absent_until: self.running.flatten() },
-            (None, false) => ObservedVia::WatchEvent,
-        }
-    }
-
-    /// Records an object that cannot be decoded and never was. An object that appears for the first time did not exist
-    /// before the current list, or before now, as far as is known.
-    fn mark_undecodable(&mut self, key: K, now: Mono) {
-        let absent_until = self.running.unwrap_or(self.complete_once.then_some(now));
-        self.undecodable.entry(key).or_insert(UndecodableSince { absent_until, seen: true }).seen = true;
-    }
-
-    /// An object is gone.
-    fn forget(&mut self, key: &K) {
-        self.undecodable.remove(key);
-    }
-}
-
 /// The known nodes and pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Cache {
     nodes: BTreeMap<NodeName, NodeEntry>,
-    lists: TolerationInterner,
+    templates: TemplateInterner,
     /// When each entry with counting pods is checked again.
     wakeups: BTreeSet<(Mono, NodeName)>,
     nodes_sync: ListSync<NodeName>,
@@ -379,6 +333,3 @@ impl<'u> CacheUpdate<'u> {
         Self { cache, state, config }
     }
 }
-
-#[cfg(test)]
-mod tests;

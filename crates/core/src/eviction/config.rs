@@ -32,6 +32,8 @@ pub struct EvictionConfig {
     /// Whether taints and pods count from the second that their objects name, even if they were observed live: for an
     /// engine that shows deadlines and evicts nothing, so that it shows the same as a snapshot.
     pub starts_as_named: bool,
+    /// Whether eviction policies exist: no pod is evicted before they were listed once.
+    pub policies: bool,
 }
 
 /// The maximum age of a live confirmation when a DELETE is decided by it, however long the read took (D5): of the five
@@ -58,6 +60,7 @@ impl Default for EvictionConfig {
             confirm_age_max: Span::from_secs(2),
             pods_appear_late: false,
             starts_as_named: false,
+            policies: false,
             confirm_age_limit: CONFIRM_AGE_LIMIT,
         }
     }

@@ -37,6 +37,20 @@ pub enum EvictionEffect {
         confirmed: Mono,
         /// It is known to take long, and one of a few: it takes no place of other requests (L6).
         slow: bool,
+        /// `gracePeriodSeconds`, if the policy shortens the pod's own.
+        grace_seconds: Option<u32>,
+    },
+    /// Evicts this pod by the eviction API, which respects disruption budgets, with its UID as precondition. Without the
+    /// version: a conflict would use up the budget in vain.
+    EvictPod {
+        /// The pod.
+        pod: PodRef,
+        /// Its name.
+        name: PodName,
+        /// When the node's confirming read was sent: the age of the decision (S2).
+        confirmed: Mono,
+        /// `gracePeriodSeconds`, if the policy shortens the pod's own.
+        grace_seconds: Option<u32>,
     },
     /// Reads this pod, past all caches: a precondition failed or a response was lost (P31, P45).
     ReadPod {

@@ -2,6 +2,9 @@
 
 use crate::api_error::ApiFailure;
 use crate::engine::LiveRead;
+use crate::eviction_policy::{
+    BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind, WorkloadFact,
+};
 use crate::fact::{NodeFact, PodFact};
 use crate::identity::{NodeName, PodRef, ResourceVersion};
 use crate::object_event::ObjectEvent;
@@ -14,6 +17,17 @@ pub enum EvictionInput {
     Nodes(ObjectEvent<NodeFact>),
     /// An event of the pod watch.
     Pods(ObjectEvent<PodFact>),
+    /// An event of the watch of policies. Without [`EvictionConfig::policies`](super::EvictionConfig::policies), neither
+    /// this nor the following inputs exist.
+    Policies(ObjectEvent<EvictionPolicyFact>),
+    /// Whether the cluster has no such kind: then no policy exists, and no list of them has to be complete.
+    PolicyDefinitionAbsent(bool),
+    /// An event of the watch of disruption budgets.
+    Budgets(ObjectEvent<BudgetFact>),
+    /// An event of the watch of a kind of workloads.
+    Workloads(ReplicatedKind, ObjectEvent<WorkloadFact>),
+    /// An event of the watch of namespaces.
+    Namespaces(ObjectEvent<NamespaceLabelsFact>),
     /// Whether time is on hold for the taints that node health adds (NL-48, D12): all nodes are down, or none can be
     /// observed. A repeated value changes nothing. A new process has no hold: it receives the current one before its
     /// first pull.
@@ -37,6 +51,13 @@ pub enum EvictionInput {
     },
     /// The response to [`EvictionEffect::DeletePod`](super::EvictionEffect::DeletePod).
     Deleted {
+        /// The pod.
+        pod: PodRef,
+        /// The result.
+        result: Result<(), ApiFailure>,
+    },
+    /// The response to [`EvictionEffect::EvictPod`](super::EvictionEffect::EvictPod).
+    Evicted {
         /// The pod.
         pod: PodRef,
         /// The result.

@@ -164,4 +164,15 @@ pub struct EvictionReason {
     pub decided: Mono,
     /// When the confirming read of the node was sent (D5).
     pub confirmed: Mono,
+    /// The policy that governed it, if one did.
+    pub policy: Option<GoverningPolicy>,
+}
+
+/// The policy that governed an eviction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GoverningPolicy {
+    /// Its name.
+    pub name: Box<str>,
+    /// The pod was deleted in spite of its disruption budgets, because their deadline had come.
+    pub is_forced: bool,
 }

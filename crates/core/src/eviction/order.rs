@@ -19,3 +19,8 @@ pub enum PriorityClass {
     /// Priority class `system-node-critical`, or a priority as high.
     NodeCritical,
 }
+
+impl EvictionOrder {
+    /// Not after any other.
+    pub(crate) const FIRST: Self = Self { class: PriorityClass::Ordinary, priority: i32::MIN };
+}

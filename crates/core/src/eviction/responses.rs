@@ -7,7 +7,7 @@
 use super::EvictionEngine;
 use super::input::EvictionInput;
 use super::notice::EvictionNotice;
-use super::work_queue::PodReading;
+use super::work_queue::{InFlightRequest, PodReading};
 use crate::api_error::ApiFailure;
 use crate::engine::LiveRead;
 use crate::fact::PodFact;
@@ -20,7 +20,15 @@ impl EvictionEngine {
     pub(crate) fn on_response(&mut self, input: EvictionInput, now: Now) {
         match input {
             EvictionInput::Marked { pod, result } => self.marked(&pod, result, now.mono),
-            EvictionInput::Deleted { pod, result } => self.deleted(&pod, result, now.mono),
+            EvictionInput::Deleted { pod, result } => {
+                self.deleted(&pod, InFlightRequest::Delete, result, now.mono)
+            }
+            EvictionInput::Evicted { pod, result: Err(ApiFailure::Budget) } => {
+                self.refused_by_budget(&pod, now.mono)
+            }
+            EvictionInput::Evicted { pod, result } => {
+                self.deleted(&pod, InFlightRequest::Evict, result, now.mono)
+            }
             EvictionInput::PodRead { pod, result, half_deleted } => {
                 self.pod_read(&pod, result, half_deleted, now)
             }
@@ -28,6 +36,11 @@ impl EvictionEngine {
             EvictionInput::Nodes(_)
             | EvictionInput::Pods(_)
             | EvictionInput::CountdownHold(_)
+            | EvictionInput::Policies(_)
+            | EvictionInput::PolicyDefinitionAbsent(_)
+            | EvictionInput::Budgets(_)
+            | EvictionInput::Workloads(..)
+            | EvictionInput::Namespaces(_)
             | EvictionInput::NodeConfirmed { .. } => {}
         }
     }
@@ -46,12 +59,21 @@ impl EvictionEngine {
         }
     }
 
-    fn deleted(&mut self, pod: &PodRef, result: Result<(), ApiFailure>, now: Mono) {
+    /// A disruption budget does not allow the eviction now: the pod waits for the budget.
+    fn refused_by_budget(&mut self, pod: &PodRef, now: Mono) {
+        let failure = Err(ApiFailure::Budget);
+        if self.state.queue.on_delete_response(pod, InFlightRequest::Evict, failure) {
+            self.state.queue.gate_mut().refused(pod, now);
+            self.update().finish_without_eviction(pod, now);
+        }
+    }
+
+    fn deleted(&mut self, pod: &PodRef, request: InFlightRequest, result: Result<(), ApiFailure>, now: Mono) {
         let rejected = matches!(result, Err(ApiFailure::NotFound | ApiFailure::Conflict));
         if rejected && self.state.queue.came_late(pod) {
             self.state.notices.push(EvictionNotice::EvictedByOther { pod: pod.clone() });
         }
-        if !self.state.queue.on_delete_response(pod, result) {
+        if !self.state.queue.on_delete_response(pod, request, result) {
             return;
         }
         match result {

@@ -4,6 +4,7 @@
 //! - See `work_queue/turn.rs` for what is sent at a pod's turn, `work_queue/responses.rs` for what responses change.
 
 use super::order::EvictionOrder;
+use super::policy_gate::PolicyGate;
 use super::stats::{EvictionStall, EvictionStats, FailingEviction};
 use crate::api_error::ApiFailure;
 use crate::engine::Lane;
@@ -12,8 +13,8 @@ use crate::time::{Mono, Span};
 use crate::verdict::Outcome;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-pub(super) use attempt::PodReading;
-use attempt::{EvictionAttempt, QueueKey};
+use attempt::EvictionAttempt;
+pub(super) use attempt::{PodReading, QueueKey};
 use delete_throttle::DeleteThrottle;
 pub(super) use next_step::InFlightRequest;
 use next_step::NextStep;
@@ -21,6 +22,7 @@ use rejection::{RejectionLog, RequestScope, is_rejection};
 use retry_queue::RetryQueue;
 
 mod attempt;
+mod delays;
 mod delete_throttle;
 mod learning;
 mod next_step;
@@ -60,17 +62,21 @@ pub(super) struct WorkQueue {
     deletes: DeleteThrottle,
     /// Since when no request for a due pod has succeeded, and why the last one failed.
     stall: Option<EvictionStall>,
+    /// Pods that policies delay.
+    gate: PolicyGate,
 }
 
 impl WorkQueue {
     /// Adds a due pod without an attempt.
     pub(super) fn add(&mut self, pod: PodRef, due: Mono, rank: EvictionOrder, known_due: Mono) {
+        self.gate.due(&pod, rank);
         self.due.insert(QueueKey { due, rank, pod }, known_due);
     }
 
     /// Removes a due pod without an attempt. Returns when it was known to be due.
     pub(super) fn remove(&mut self, pod: PodRef, due: Mono, rank: EvictionOrder) -> Option<Mono> {
-        self.due.remove(&QueueKey { due, rank, pod })
+        let delayed = self.gate.withdraw(&pod);
+        self.due.remove(&QueueKey { due, rank, pod }).or(delayed)
     }
 
     /// A pod stays: its mark is removed at that moment, unless the pod becomes due before.
@@ -110,6 +116,7 @@ impl WorkQueue {
 
     /// A pod is gone. An eviction with a request in flight is kept for its response.
     pub(super) fn pod_gone(&mut self, pod: &PodRef) {
+        self.gate.pod_gone(pod);
         match self.attempts.get_mut(pod) {
             Some(attempt) if attempt.in_flight.is_some() => attempt.vanished = true,
             _ => {
@@ -134,6 +141,7 @@ impl WorkQueue {
     fn end(&mut self, pod: &PodRef) -> Option<EvictionAttempt> {
         self.set_deadline(pod, None);
         self.stop_waiting(pod);
+        self.gate.attempt_ended(pod);
         let attempt = self.attempts.remove(pod)?;
         if self.attempts.is_empty() {
             self.stall = None;
@@ -161,6 +169,7 @@ impl WorkQueue {
 
     /// Takes out the next pod of a lane; true: its turn comes before its time, to find out whether rejections have ended.
     pub(super) fn dequeue(&mut self, lane: Lane, now: Mono) -> Option<(PodRef, bool)> {
+        self.open_gate(now);
         loop {
             let (key, is_probe) = self.pop(lane, now)?;
             let Some(attempt) = self.attempts.get_mut(&key.pod) else { return Some((key.pod, is_probe)) };
@@ -199,7 +208,7 @@ impl WorkQueue {
     /// Whether a pull of this lane could find something now.
     pub(super) fn has_work(&self, lane: Lane, now: Mono) -> bool {
         let retry = lane == Lane::All && self.next_retry().is_some_and(|at| at <= now);
-        !self.next.is_empty() || !self.due.is_empty() || retry
+        !self.next.is_empty() || !self.due.is_empty() || retry || self.gate.has_changed()
     }
 
     /// When the next retry is due.
@@ -211,7 +220,7 @@ impl WorkQueue {
 
     /// When the first deadline of a pod with an attempt comes.
     pub(super) fn next_deadline(&self) -> Option<Mono> {
-        self.deadlines.first().map(|(at, _)| *at)
+        self.deadlines.first().map(|(at, _)| *at).into_iter().chain(self.gate.next_timer()).min()
     }
 
     /// Takes out a pod with an attempt whose deadline has come.
@@ -269,10 +278,11 @@ impl WorkQueue {
     /// Pods whose turn it is, pods with an attempt, and the earliest due date of both.
     pub(super) fn stats(&self, others: EvictionStats) -> EvictionStats {
         let first_due = self.due.first_key_value().map(|(key, _)| key.due);
+        let first_due = first_due.into_iter().chain(self.gate.oldest_due());
         let in_hand = self.attempts.values().filter(|attempt| attempt.known_due.is_some());
-        let oldest_due = first_due.into_iter().chain(in_hand.map(|attempt| attempt.key.due)).min();
+        let oldest_due = first_due.chain(in_hand.map(|attempt| attempt.key.due)).min();
         EvictionStats {
-            due: self.due.len(),
+            due: self.due.len() + self.gate.delayed(),
             in_hand: self.attempts.len(),
             oldest_due,
             stall: self.stall.filter(|_| oldest_due.is_some()),

@@ -1,22 +1,12 @@
-//! Defines the objects that eviction policies need: the policies, budgets, workloads, namespaces, and pods.
+//! Defines the objects that eviction policies need: the policies, budgets, workloads, namespaces.
 
 use super::EvictionPolicy;
-use crate::cluster_snapshot::{DisruptionBudget, Workload};
+use crate::cluster_snapshot::DisruptionBudget;
 use crate::identity::{ResourceVersion, Uid};
-use crate::object_store::StoredObject;
+use crate::object_store::{IndexedObject, StoredObject};
 use crate::scheduling::Labels;
+use crate::workload::Workload;
 use alloc::boxed::Box;
-
-/// What the pods of a template have in common, as far as policies need it; empty while no policy can apply.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PodTemplateFact {
-    /// `metadata.labels`.
-    pub labels: Labels,
-    /// The workload that the pod belongs to.
-    pub workload: Option<Workload>,
-    /// `spec.terminationGracePeriodSeconds`.
-    pub grace_seconds: Option<i64>,
-}
 
 /// An `EvictionPolicy` of the API.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +47,22 @@ pub struct WorkloadFact {
     pub replicas: u32,
 }
 
+/// The kind of a [`WorkloadFact`]: each has a watch of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReplicatedKind {
+    /// `apps` Deployment.
+    Deployment,
+    /// `apps` ReplicaSet that belongs to no Deployment.
+    ReplicaSet,
+    /// `apps` StatefulSet.
+    StatefulSet,
+}
+
+impl ReplicatedKind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Deployment, Self::ReplicaSet, Self::StatefulSet];
+}
+
 /// The labels of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NamespaceLabelsFact {
@@ -94,4 +100,30 @@ stored! {
     BudgetFact { budget, allowed }
     WorkloadFact { workload, replicas }
     NamespaceLabelsFact { name, labels }
+}
+
+impl IndexedObject for BudgetFact {
+    type Key = Box<str>;
+
+    /// Its namespace.
+    fn key(&self) -> Box<str> {
+        self.budget.namespace.clone()
+    }
+}
+
+impl IndexedObject for WorkloadFact {
+    type Key = Workload;
+
+    fn key(&self) -> Workload {
+        self.workload.clone()
+    }
+}
+
+impl IndexedObject for NamespaceLabelsFact {
+    type Key = Box<str>;
+
+    /// Its name.
+    fn key(&self) -> Box<str> {
+        self.name.clone()
+    }
 }

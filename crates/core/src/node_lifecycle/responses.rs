@@ -190,6 +190,7 @@ const fn is_certain(failure: ApiFailure) -> bool {
         | ApiFailure::Conflict
         | ApiFailure::Forbidden
         | ApiFailure::Throttled(_)
+        | ApiFailure::Budget
         | ApiFailure::Rejected => true,
         ApiFailure::Unavailable => false,
     }

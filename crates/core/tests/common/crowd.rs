@@ -121,6 +121,7 @@ pub fn evict_all(engine: &mut EvictionEngine, read: impl Fn(&NodeName) -> NodeFa
                 deleted += 1;
                 EvictionInput::Deleted { pod, result: Ok(()) }
             }
+            EvictionEffect::EvictPod { .. } => unreachable!("there is no policy"),
             EvictionEffect::ReadPod { pod, .. } => {
                 EvictionInput::PodRead { pod, result: Err(ApiFailure::NotFound), half_deleted: false }
             }

@@ -40,6 +40,7 @@ pub fn well(effect: &EvictionEffect, sent: Mono) -> EvictionInput {
             EvictionInput::Marked { pod, result: Ok(Some(ResourceVersion(200))) }
         }
         EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result: Ok(()) },
+        EvictionEffect::EvictPod { pod, .. } => EvictionInput::Evicted { pod, result: Ok(()) },
         EvictionEffect::ReadPod { pod: it, name } => {
             let fact = pod(name.name()).at_version(200);
             EvictionInput::PodRead { pod: it, result: Ok(LiveRead::Found(fact)), half_deleted: false }
@@ -58,6 +59,7 @@ pub fn failed(effect: &EvictionEffect, sent: Mono, failure: ApiFailure) -> Evict
             EvictionInput::Marked { pod, result: Err(failure) }
         }
         EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result: Err(failure) },
+        EvictionEffect::EvictPod { pod, .. } => EvictionInput::Evicted { pod, result: Err(failure) },
         EvictionEffect::ReadPod { pod, .. } => {
             EvictionInput::PodRead { pod, result: Err(failure), half_deleted: false }
         }

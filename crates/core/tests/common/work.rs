@@ -42,6 +42,7 @@ impl EvictionHarness {
                     fault.map_or_else(|| self.write(&pod, &name, None, |fact| fact.marked = false), Err);
                 EvictionInput::Unmarked { pod, result: result.map(|_| ()) }
             }
+            EvictionEffect::EvictPod { .. } => unreachable!("there is no policy"),
             EvictionEffect::ReadPod { pod, name } => {
                 let read = self
                     .pods

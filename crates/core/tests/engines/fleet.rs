@@ -128,6 +128,7 @@ impl Fleet {
                 EvictionInput::Marked { pod, result: Ok(Some(ResourceVersion(60))) }
             }
             EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result: Ok(()) },
+            EvictionEffect::EvictPod { pod, .. } => EvictionInput::Evicted { pod, result: Ok(()) },
             EvictionEffect::ClearDisruptionTarget { pod, .. } => {
                 EvictionInput::Unmarked { pod, result: Ok(()) }
             }

@@ -9,6 +9,7 @@ mod rows;
 mod admission;
 mod dedicated_pools;
 mod eviction;
+mod eviction_policy;
 mod exhaustive;
 mod fleet;
 mod golden_matching;

@@ -179,6 +179,8 @@ impl PodFields<'_> {
             marked,
             marked_by_another: marked && marked_by_another(),
             arrival: BindingTimes { scheduled, started: self.started, created: self.created },
+            ready: None,
+            template: None,
         };
         Ok(Decoded::Object(DecodedPod {
             pod,
@@ -276,6 +278,7 @@ impl NodeFields<'_> {
                 taints: taints.clone(),
                 taints_changed,
                 ready_out_of_service: out_of_service && is_ready(&conditions),
+                labels: None,
             },
             health: NodeHealthFact {
                 name,

@@ -47,6 +47,7 @@ async fn delete_after(age: Span) -> (Option<f64>, f64) {
         version: Some(ResourceVersion(7)),
         confirmed: Mono::from_micros(sent.as_micros() - age.as_micros()),
         slow: false,
+        grace_seconds: None,
     };
     let (input, rejection) = execute(&api, &clock, EvictionScope::AllPods, effect).await;
     assert!(

@@ -4,11 +4,13 @@
 //! - See `pod_transition.rs` for what follows from an outcome.
 
 use super::pod_transition::{LostCause, Transition};
-use super::{CacheUpdate, NodeEntry, PodEntry, TolerationList};
+use super::{CacheUpdate, NodeEntry, PodEntry, SharedTemplate};
 use crate::countdown_hold::HoldHistory;
 use crate::eviction::EvictionPhase;
 use crate::eviction::EvictionState;
 use crate::eviction::notice::{CancellationReason, EvictionNotice};
+use crate::eviction::policy_gate::{EvictionMode, GateDecision};
+use crate::eviction::work_queue::QueueKey;
 use crate::eviction::{Dispatch, PodTurn};
 use crate::identity::{NodeName, PodRef, ResourceVersion, Uid};
 use crate::taint::Taint;
@@ -18,7 +20,7 @@ use crate::verdict::{self, Outcome, TaintInstance};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Distinct toleration lists whose results are kept while the pods of one node are judged.
+/// Distinct templates whose results are kept while the pods of one node are judged.
 const MATCHES_REMEMBERED_MAX: usize = 32;
 
 impl CacheUpdate<'_> {
@@ -38,6 +40,7 @@ impl CacheUpdate<'_> {
                 None => self.reassess(&node, None, now),
             }
         }
+        self.state.queue.open_gate(now);
         while let Some(pod) = self.state.queue.pop_deadline(now) {
             self.reassess_pod(&pod, None, now);
             self.state.queue.hasten(&pod);
@@ -84,12 +87,12 @@ impl CacheUpdate<'_> {
             None => CancellationReason::NodeDeleted,
         };
         let taints = known.as_ref().map_or(&[][..], |known| known.taints());
-        let mut remembered: Vec<(TolerationList, Vec<TaintMatch>)> = Vec::new();
+        let mut remembered: Vec<(SharedTemplate, Vec<TaintMatch>)> = Vec::new();
         pods.update_all(|pod| {
-            let at = remembered.iter().position(|(list, _)| Arc::ptr_eq(list, pod.tolerations()));
+            let at = remembered.iter().position(|(template, _)| Arc::ptr_eq(template, pod.template()));
             let at = at.unwrap_or_else(|| {
                 remembered.truncate(MATCHES_REMEMBERED_MAX - 1);
-                remembered.push((pod.tolerations().clone(), toleration_matches(pod, taints, numeric)));
+                remembered.push((pod.template().clone(), toleration_matches(pod, taints, numeric)));
                 remembered.len() - 1
             });
             let subject = pod.input(undecodable);
@@ -172,15 +175,31 @@ impl CacheUpdate<'_> {
         let (taints, holds) = (entry.taints(), &self.state.holds);
         let known = entry.pods.get(&pod.uid)?;
         let subject = known.input(entry.is_undecodable());
+        let verdict = verdict::judge_held(&subject, taints, holds, self.config.numeric, now);
+        let mode =
+            match known.gate_decision(pod, entry.state.as_ref(), &verdict, &mut self.state.queue, now.mono) {
+                GateDecision::Open(mode) => mode,
+                GateDecision::Wait(_) if known.is_marked() => {
+                    self.state.queue.rest(pod);
+                    EvictionMode::default()
+                }
+                GateDecision::Wait(delay) => {
+                    let (due, rank) = (delay.due, known.order());
+                    entry.pods.update(&pod.uid, |pod| pod.set_phase(EvictionPhase::Due(due), counts));
+                    self.state.queue.delay(QueueKey { due, rank, pod: pod.clone() }, delay, now.mono);
+                    return Some(Dispatch::Waiting);
+                }
+            };
         let facts = PodTurn {
             name: known.name(),
             generation: known.generation(),
             version: known.version(),
             is_marked: known.is_marked(),
             owner: known.owner(),
-            verdict: verdict::judge_held(&subject, taints, holds, self.config.numeric, now),
+            verdict,
             taints,
             holds,
+            mode,
             node_version,
             confirmation: &mut confirmation,
         };
@@ -200,7 +219,9 @@ impl CacheUpdate<'_> {
 
     /// The deletion of a pod is accepted; with `any_version`, whichever version it had.
     pub(in crate::eviction) fn accept_deletion(&mut self, pod: &PodRef, any_version: bool) {
+        let before = self.ready_workload(pod);
         self.update_pod(pod, |pod, state| pod.accept_deletion(any_version, &mut state.counts));
+        self.state.queue.gate_mut().change_readiness(before.as_ref(), None);
     }
 
     /// The condition of a pod was set or removed, which made this version; false if the pod is unknown.

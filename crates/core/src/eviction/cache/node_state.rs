@@ -7,10 +7,12 @@ use crate::eviction::config::EvictionConfig;
 use crate::eviction::notice::EvictionNotice;
 use crate::fact::NodeFact;
 use crate::identity::{ResourceVersion, Uid};
+use crate::scheduling::Labels;
 use crate::taint::{Taint, TaintEffect};
 use crate::taint_start::{self, ObservedVia};
 use crate::time::{Mono, Now, Wall};
 use crate::verdict::TaintInstance;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -41,6 +43,8 @@ enum NodeChange {
         is_other: bool,
         /// Its pods have to be judged again.
         reassess: bool,
+        /// Its labels have changed.
+        relabelled: bool,
     },
 }
 
@@ -59,6 +63,8 @@ pub(super) struct NodeState {
     seen: bool,
     /// It is ready, and has the taint out-of-service.
     ready_out_of_service: bool,
+    /// For policies.
+    labels: Option<Box<Labels>>,
 }
 
 impl NodeState {
@@ -91,6 +97,9 @@ impl NodeState {
             false => instances(before.as_ref(), &fact, source, now, notices),
         };
         let is_other = before.is_none() || older;
+        let known = before.as_ref().and_then(|known| known.labels.as_ref());
+        let relabelled = fact.labels.is_some() && fact.labels.as_ref() != known;
+        let labels = fact.labels.or_else(|| known.cloned());
         let reassess = undecodable || before.is_none_or(|known| known.taints != taints);
         *state = Some(Self {
             uid: fact.uid,
@@ -100,8 +109,9 @@ impl NodeState {
             undecodable: false,
             seen: true,
             ready_out_of_service: fact.ready_out_of_service,
+            labels,
         });
-        NodeChange::Applied { is_other, reassess }
+        NodeChange::Applied { is_other, reassess, relabelled }
     }
 
     /// Records that it cannot be decoded; true if it could be before.
@@ -128,6 +138,10 @@ impl NodeState {
 
     pub(super) fn taints(&self) -> &[TaintInstance] {
         &self.taints
+    }
+
+    pub(super) fn labels(&self) -> Option<&Labels> {
+        self.labels.as_deref()
     }
 
     pub(super) fn is_ready_out_of_service(&self) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: a plan is computed again from the facts, never adjusted (D2, TE-18).
 
-use super::{PodEntry, PodFlags, TolerationInterner};
+use super::{PodEntry, PodFlags, PodTemplate, TemplateInterner};
 use crate::eviction::EvictionState;
 use crate::eviction::notice::{CancellationReason, EvictionNotice};
 use crate::eviction::order::{EvictionOrder, PriorityClass};
@@ -159,7 +159,7 @@ impl<'t> Transition<'t> {
         &mut self,
         fact: PodFact,
         listed: bool,
-        lists: &mut TolerationInterner,
+        templates: &mut TemplateInterner,
     ) -> Option<Option<Mono>> {
         let older = fact.version.is_some() && fact.version < self.pod.version();
         if older && !listed {
@@ -185,7 +185,7 @@ impl<'t> Transition<'t> {
         }
         // Its order may change, and with it its place in the queue.
         let known_due = self.unqueue();
-        self.pod.update(fact, lists);
+        self.pod.update(fact, templates);
         Some(known_due)
     }
 
@@ -199,7 +199,7 @@ impl<'t> Transition<'t> {
     }
 
     /// A pod is gone. An eviction with a request in flight is kept for its response.
-    pub(super) fn remove(mut self, lists: &mut TolerationInterner) {
+    pub(super) fn remove(mut self, templates: &mut TemplateInterner) {
         if self.pod.life_phase == PodLifePhase::Live && self.pod.is_marked() {
             self.notice_deleted_by_other();
         }
@@ -211,7 +211,7 @@ impl<'t> Transition<'t> {
         self.set_phase(EvictionPhase::Deleted);
         self.state.pods -= 1;
         self.state.queue.pod_gone(&self.reference());
-        lists.give_back(&self.pod.tolerations);
+        templates.give_back(&self.pod.template);
     }
 
     /// A pod with Taintward's mark is terminating (P39).
@@ -225,12 +225,16 @@ impl<'t> Transition<'t> {
 
 impl PodEntry {
     /// Applies everything that can change in the life of a pod; its arrival cannot (S4).
-    fn update(&mut self, fact: PodFact, lists: &mut TolerationInterner) {
+    fn update(&mut self, fact: PodFact, templates: &mut TemplateInterner) {
         self.id = fact.id;
-        if *self.tolerations != fact.tolerations {
-            lists.give_back(&self.tolerations);
-            self.tolerations = lists.take(fact.tolerations);
+        let is_same = fact.template.is_none() || self.template.fact == fact.template;
+        if self.template.tolerations != fact.tolerations || !is_same {
+            let known = self.template.fact.clone();
+            templates.give_back(&self.template);
+            let template = PodTemplate { tolerations: fact.tolerations, fact: fact.template.or(known) };
+            self.template = templates.take(template);
         }
+        self.ready = fact.ready.unwrap_or(self.ready);
         self.set_version(fact.version);
         self.priority = fact.priority;
         self.generation = fact.generation;
@@ -241,7 +245,7 @@ impl PodEntry {
 
     /// The order of pods that are due at the same instant (TE-46: upstream has none): ordinary pods, then DaemonSet
     /// pods, then node-critical ones, and within each class the lower priority first.
-    fn order(&self) -> EvictionOrder {
+    pub(super) fn order(&self) -> EvictionOrder {
         let class =
             match (self.flags.has(PodFlags::NODE_CRITICAL) || self.priority >= NODE_CRITICAL, self.owner) {
                 (true, _) => PriorityClass::NodeCritical,

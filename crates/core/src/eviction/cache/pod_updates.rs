@@ -24,17 +24,20 @@ impl ObjectIndex<PodFact> for CacheUpdate<'_> {
         let pod = PodRef { node: entry.key().clone(), uid: fact.id.uid().clone() };
         let entry = entry.or_default();
         let Some(known) = entry.pods.get(&pod.uid) else { return self.add_pod(pod, fact, listed, now) };
-        let goes_on = **known.tolerations() == fact.tolerations && known.life_phase == fact.life_phase;
+        let goes_on = *known.tolerations() == *fact.tolerations && known.life_phase == fact.life_phase;
         let taint = match goes_on {
             true => None,
             false => known.evicting_taint(entry.taints(), &self.state.holds, self.config.numeric),
         };
-        let (lists, state) = (&mut self.cache.lists, &mut *self.state);
+        let life_phase = known.life_phase;
+        let was_ready = self.state.queue.gate().ready_workload(known.ready_workload());
+        let (templates, state) = (&mut self.cache.templates, &mut *self.state);
         let applied = entry.pods.update(&pod.uid, |known| {
-            Transition::new(known, &pod.node, state).apply_fact(fact, listed, lists)
+            Transition::new(known, &pod.node, state).apply_fact(fact, listed, templates)
         });
         if let Some(known_due) = applied.flatten() {
             self.reassess_changed_pod(&pod, known_due, taint, now.mono);
+            self.follow_for_policies(&pod, Some(life_phase), was_ready, now.mono);
         }
     }
 
@@ -87,7 +90,7 @@ impl CacheUpdate<'_> {
             true => taint_start::pod_binding_for_display(&fact.arrival, now),
             false => taint_start::pod_binding(&fact.arrival, observed, now),
         };
-        let mut new = PodEntry::new(fact, arrival, &mut self.cache.lists);
+        let mut new = PodEntry::new(fact, arrival, &mut self.cache.templates);
         if self.state.queue.pod_came(&pod) {
             new.set_phase(EvictionPhase::InProgress, &mut self.state.counts);
         }
@@ -98,6 +101,7 @@ impl CacheUpdate<'_> {
         if !nothing_to_judge {
             self.reassess_pod(&pod, None, now.mono);
         }
+        self.follow_for_policies(&pod, None, None, now.mono);
     }
 
     /// A pod is gone, and with it whatever was planned for this UID; a new pod of the same name is another pod (D4,
@@ -106,11 +110,13 @@ impl CacheUpdate<'_> {
         self.cache.pods_sync.forget(&pod.uid);
         let Some(entry) = self.cache.nodes.get_mut(&pod.node) else { return };
         let Some(mut gone) = entry.pods.remove(&pod.uid) else { return };
+        let was_ready = self.state.queue.gate().ready_workload(gone.ready_workload());
         let is_next = matches!(gone.phase(), EvictionPhase::CountingDown(at) if at == entry.wakeup);
         let taint = gone.evicting_taint(entry.taints(), &self.state.holds, self.config.numeric);
         let cause = taint.map(|taint| LostCause { reason: CancellationReason::PodDeleted, taint });
         let transition = Transition::new(&mut gone, &pod.node, self.state).with_cause(cause);
-        transition.remove(&mut self.cache.lists);
+        transition.remove(&mut self.cache.templates);
+        self.state.queue.gate_mut().change_readiness(was_ready.as_ref(), None);
         if is_next {
             self.cache.reschedule_wakeup(&pod.node);
         }

@@ -143,6 +143,7 @@ impl EvictionAttempt {
             InFlightRequest::ReadPod => RequestScope::Reads,
             InFlightRequest::Mark | InFlightRequest::ClearMark => RequestScope::Marks(namespace()),
             InFlightRequest::Delete => RequestScope::Deletes(namespace()),
+            InFlightRequest::Evict => RequestScope::Evictions(namespace()),
         }
     }
 

@@ -23,6 +23,7 @@ pub(super) enum NextStep {
 pub(in crate::eviction) enum InFlightRequest {
     Mark,
     Delete,
+    Evict,
     ReadPod,
     ClearMark,
 }

@@ -44,11 +44,13 @@ pub(crate) enum RequestScope {
     Marks(Arc<str>),
     /// Deletions of pods in this namespace.
     Deletes(Arc<str>),
+    /// Evictions of pods in this namespace by the eviction API.
+    Evictions(Arc<str>),
 }
 
 impl RequestScope {
     /// The number of verbs.
-    pub(crate) const VERBS: usize = 3;
+    pub(crate) const VERBS: usize = 4;
 
     /// The verb, below [`RequestScope::VERBS`].
     pub(crate) const fn verb(&self) -> usize {
@@ -56,6 +58,7 @@ impl RequestScope {
             Self::Reads => 0,
             Self::Marks(_) => 1,
             Self::Deletes(_) => 2,
+            Self::Evictions(_) => 3,
         }
     }
 }
@@ -82,7 +85,7 @@ pub(crate) const fn is_rejection(failure: ApiFailure) -> bool {
         ApiFailure::Forbidden | ApiFailure::Throttled(_) | ApiFailure::Rejected | ApiFailure::Unavailable => {
             true
         }
-        ApiFailure::NotFound | ApiFailure::Conflict => false,
+        ApiFailure::NotFound | ApiFailure::Conflict | ApiFailure::Budget => false,
     }
 }
 

@@ -77,12 +77,17 @@ impl WorkQueue {
         self.attempts.get(pod).is_some_and(|attempt| attempt.deleted_by_other)
     }
 
-    /// Records whether the DELETE was accepted; false if that no longer matters.
-    pub(crate) fn on_delete_response(&mut self, pod: &PodRef, result: Result<(), ApiFailure>) -> bool {
+    /// Records whether the DELETE, or the eviction, was accepted; false if that no longer matters.
+    pub(crate) fn on_delete_response(
+        &mut self,
+        pod: &PodRef,
+        request: InFlightRequest,
+        result: Result<(), ApiFailure>,
+    ) -> bool {
         if result.is_ok() && self.attempts.get(pod).is_some_and(|attempt| attempt.vanished) {
             return true;
         }
-        let Some(attempt) = self.awaited(pod, InFlightRequest::Delete) else { return false };
+        let Some(attempt) = self.awaited(pod, request) else { return false };
         attempt.delete_lost |= result == Err(ApiFailure::Unavailable);
         true
     }
@@ -94,6 +99,7 @@ impl WorkQueue {
 
     /// The deletion is accepted: the attempt is over. Returns the reason, and whether the DELETE accepted any version.
     pub(crate) fn complete(&mut self, pod: &PodRef) -> Option<(Option<Box<EvictionReason>>, bool)> {
+        self.gate.accepted(pod);
         let attempt = self.end(pod)?;
         let by_uid_only = attempt.is_by_uid_only();
         Some((attempt.reason, by_uid_only))
@@ -110,6 +116,7 @@ impl WorkQueue {
 
     /// The request failed and is retried; true if by the UID alone from now on.
     pub(crate) fn request_failed(&mut self, pod: &PodRef, failure: ApiFailure, now: Mono) -> bool {
+        self.gate.request_ended(pod);
         let Some(attempt) = self.attempts.get_mut(pod) else { return false };
         attempt.last_failure = Some(failure);
         // If removing the mark failed, the retry does not start by removing it: that would repeat the same request

@@ -97,9 +97,11 @@ impl Turn<'_> {
         }
         let known_due = *attempt.known_due.get_or_insert(now);
         let is_first = attempt.is_first();
+        let mode = &self.facts.mode;
+        let by_eviction_api = mode.respects_budgets;
         let fresh = self.facts.confirmation.fresh(due.max(known_due), now, self.config);
         let Some(confirmed) = fresh else {
-            return match is_first && self.is_marked_meanwhile() {
+            return match is_first && !by_eviction_api && self.is_marked_meanwhile() {
                 true => self.mark_meanwhile(),
                 false => self.wait_for_read(),
             };
@@ -107,7 +109,7 @@ impl Turn<'_> {
         if self.version().is_none() && self.read_at().is_none() {
             return self.read_pod();
         }
-        if self.wants_mark() {
+        if !by_eviction_api && self.wants_mark() {
             return self.mark();
         }
         if self.wants_newer_read() {
@@ -116,7 +118,23 @@ impl Turn<'_> {
         self.assert_time(due);
         let reason = self.reason(due, known_due, confirmed);
         self.update(|attempt| attempt.reason = reason);
-        self.delete(confirmed)
+        if let Err(until) = self.queue.gate.send(self.pod, self.now) {
+            self.queue.postpone(self.pod, until);
+            return Dispatch::Waiting;
+        }
+        match by_eviction_api {
+            true => self.evict_by_api(confirmed),
+            false => self.delete(confirmed),
+        }
+    }
+
+    /// The API server sets the condition itself.
+    fn evict_by_api(mut self, confirmed: Mono) -> Dispatch {
+        self.update(|attempt| attempt.pod_read = None);
+        let (pod, name, grace_seconds) =
+            (self.pod.clone(), self.facts.name.clone(), self.facts.mode.grace_seconds);
+        let effect = EvictionEffect::EvictPod { pod, name, confirmed, grace_seconds };
+        self.send(InFlightRequest::Evict, effect)
     }
 
     fn delete(mut self, confirmed: Mono) -> Dispatch {
@@ -133,7 +151,8 @@ impl Turn<'_> {
         // alone (S10).
         self.update(|attempt| (attempt.is_slow_delete, attempt.pod_read) = (slow, None));
         let (pod, name) = (self.pod.clone(), self.facts.name.clone());
-        let effect = EvictionEffect::DeletePod { pod, name, version, confirmed, slow };
+        let grace_seconds = self.facts.mode.grace_seconds;
+        let effect = EvictionEffect::DeletePod { pod, name, version, confirmed, slow, grace_seconds };
         self.send(InFlightRequest::Delete, effect)
     }
 
@@ -323,6 +342,7 @@ impl Turn<'_> {
             known_due,
             decided: self.now,
             confirmed,
+            policy: self.facts.mode.governing(),
         }))
     }
 }

@@ -132,6 +132,7 @@ impl Storm {
                 let result = responded(fate, || Ok(cluster.read_node(&node)));
                 EvictionInput::NodeConfirmed { node, sent: Mono::from_micros(flight.sent), result }
             }
+            EvictionEffect::EvictPod { .. } => unreachable!("there is no policy"),
             EvictionEffect::ReadPod { pod, name } => {
                 let result = responded(fate, || Ok(cluster.read_pod(&name)));
                 let result = result.map_err(|failure| match failure {
@@ -178,6 +179,7 @@ fn same_object(one: &EvictionEffect, other: &EvictionEffect) -> bool {
         EvictionEffect::SetDisruptionTarget { pod, .. }
         | EvictionEffect::ClearDisruptionTarget { pod, .. }
         | EvictionEffect::ReadPod { pod, .. }
+        | EvictionEffect::EvictPod { pod, .. }
         | EvictionEffect::DeletePod { pod, .. } => Some(pod.clone()),
     };
     match (one, other) {

@@ -103,6 +103,7 @@ fn kinds(script: &Script) -> String {
         EvictionEffect::ReadNode { .. } => 'c',
         EvictionEffect::SetDisruptionTarget { .. } => 'm',
         EvictionEffect::DeletePod { .. } => 'd',
+        EvictionEffect::EvictPod { .. } => 'e',
         EvictionEffect::ReadPod { .. } => 'l',
         EvictionEffect::ClearDisruptionTarget { .. } => 'u',
     };

@@ -173,6 +173,7 @@ impl ExhaustiveState {
                 let result = Ok(cluster.read_node(&node));
                 EvictionInput::NodeConfirmed { node, sent: Mono::from_micros(flight.sent), result }
             }
+            EvictionEffect::EvictPod { .. } => unreachable!("there is no policy"),
             EvictionEffect::ReadPod { pod, name } => {
                 let half_deleted = cluster.is_half_deleted(&name);
                 EvictionInput::PodRead { pod, result: Ok(cluster.read_pod(&name)), half_deleted }
@@ -242,6 +243,7 @@ fn failed(flight: &ExhaustiveFlight, gone: ApiFailure) -> EvictionInput {
         }
         EvictionEffect::SetDisruptionTarget { pod, .. } => EvictionInput::Marked { pod, result: Err(gone) },
         EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result: Err(gone) },
+        EvictionEffect::EvictPod { pod, .. } => EvictionInput::Evicted { pod, result: Err(gone) },
         EvictionEffect::ReadPod { pod, .. } => {
             EvictionInput::PodRead { pod, result: Err(gone), half_deleted: false }
         }

@@ -41,6 +41,7 @@ impl FairServer<'_> {
                 }
                 EvictionInput::Deleted { pod, result }
             }
+            EvictionEffect::EvictPod { .. } => unreachable!("there is no policy"),
             EvictionEffect::ReadPod { pod, .. } => {
                 let reading = self.pods.get(&pod.uid).cloned().map_or(LiveRead::NotFound, LiveRead::Found);
                 EvictionInput::PodRead { pod, result: Ok(reading), half_deleted: false }

@@ -207,6 +207,7 @@ impl RequestHistory {
                 EvictionInput::Marked { pod, result: result.map(|()| version) }
             }
             EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result },
+            EvictionEffect::EvictPod { pod, .. } => EvictionInput::Evicted { pod, result },
             EvictionEffect::ReadPod { pod, .. } => {
                 let node = number(&pod.node);
                 let reading = match self.choices.below(10) {

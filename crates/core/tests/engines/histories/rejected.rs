@@ -31,7 +31,7 @@ impl RejectedVerb {
             EvictionEffect::SetDisruptionTarget { .. } | EvictionEffect::ClearDisruptionTarget { .. } => {
                 Self::Mark
             }
-            EvictionEffect::DeletePod { .. } => Self::Delete,
+            EvictionEffect::DeletePod { .. } | EvictionEffect::EvictPod { .. } => Self::Delete,
         }
     }
 }
@@ -70,6 +70,7 @@ impl Rejections {
             EvictionEffect::ReadPod { name, .. }
             | EvictionEffect::SetDisruptionTarget { name, .. }
             | EvictionEffect::DeletePod { name, .. }
+            | EvictionEffect::EvictPod { name, .. }
             | EvictionEffect::ClearDisruptionTarget { name, .. } => Some(name.namespace()),
         };
         (self.from..self.to).contains(&now)
@@ -84,6 +85,7 @@ const fn kind(failure: ApiFailure) -> &'static str {
         ApiFailure::Forbidden => "403",
         ApiFailure::Throttled(_) => "429",
         ApiFailure::Rejected => "denied",
+        ApiFailure::Budget => "budget",
         ApiFailure::Unavailable => "5xx",
         ApiFailure::NotFound | ApiFailure::Conflict => "no refusal",
     }

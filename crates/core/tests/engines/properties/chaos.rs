@@ -82,6 +82,7 @@ fn any_node() -> impl Strategy<Value = NodeFact> {
             taints,
             taints_changed,
             ready_out_of_service: false,
+            labels: None,
         },
     )
 }
@@ -112,6 +113,8 @@ fn any_pod() -> impl Strategy<Value = PodFact> {
                 marked,
                 marked_by_another: marked && mirror,
                 arrival: BindingTimes { scheduled, started, created },
+                ready: None,
+                template: None,
             }
         },
     )

@@ -389,6 +389,8 @@ impl SamplePod {
                 started: wall(self.started),
                 created: wall(self.meta.created),
             },
+            ready: None,
+            template: None,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::eviction::CountdownCounts;
-use crate::eviction::cache::TolerationInterner;
+use crate::eviction::cache::TemplateInterner;
 use crate::taint_start::{BindingSource, PodBinding};
 use crate::testkit::pod;
 use alloc::format;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 fn pod_entry(at: u8) -> Box<PodEntry> {
     let arrival = PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive };
-    Box::new(PodEntry::new(pod(&format!("{at:03}")), arrival, &mut TolerationInterner::default()))
+    Box::new(PodEntry::new(pod(&format!("{at:03}")), arrival, &mut TemplateInterner::default()))
 }
 
 proptest! {

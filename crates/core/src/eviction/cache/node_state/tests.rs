@@ -15,7 +15,7 @@ fn fact(uid: &str, version: u64, taints: &[&str]) -> NodeFact {
 fn update(state: &mut Option<NodeState>, fact: NodeFact, source: NodeSource) -> Option<(bool, bool)> {
     match NodeState::update(state, fact, source, &EvictionConfig::default(), NOW, &mut vec![]) {
         NodeChange::Outdated => None,
-        NodeChange::Applied { is_other, reassess } => Some((is_other, reassess)),
+        NodeChange::Applied { is_other, reassess, .. } => Some((is_other, reassess)),
     }
 }
 

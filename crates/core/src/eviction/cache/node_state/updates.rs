@@ -74,13 +74,17 @@ impl CacheUpdate<'_> {
         let before = entry.taints().to_vec();
         let change =
             NodeState::update(&mut entry.state, fact, source, self.config, now, &mut self.state.notices);
-        let NodeChange::Applied { is_other, reassess } = change else { return };
+        let NodeChange::Applied { is_other, reassess, relabelled } = change else { return };
         if is_other {
             entry.confirmation = entry.confirmation.of_another_node();
         }
         if reassess {
             self.reassess(&name, Some(&before), now.mono);
-            self.notice_changed_taints(name, &before);
+            self.notice_changed_taints(name.clone(), &before);
+        }
+        if reassess || relabelled {
+            let delayed = self.state.queue.delayed_on(&name);
+            self.state.queue.hasten_delayed(&delayed);
         }
     }
 

@@ -24,7 +24,7 @@ fn deleting() -> WorkQueue {
 fn a_retry_waits_for_its_time_and_first_attempts_do_not_wait_for_it() {
     let mut queue = deleting();
     assert!(!queue.on_mark_response(&pod_ref("0"), true, at(1)), "no request to mark it was sent");
-    assert!(queue.on_delete_response(&pod_ref("0"), Err(ApiFailure::Forbidden)));
+    assert!(queue.on_delete_response(&pod_ref("0"), InFlightRequest::Delete, Err(ApiFailure::Forbidden)));
     assert!(!queue.request_failed(&pod_ref("0"), ApiFailure::Forbidden, at(1)));
     let retry = queue.next_retry().expect("it is retried");
     assert!(retry > at(1) && queue.dequeue(Lane::All, at(1)).is_none());
@@ -42,12 +42,12 @@ fn an_attempt_outlives_its_pod_until_the_response() {
     let mut queue = deleting();
     queue.pod_gone(&pod_ref("0"));
     assert!(queue.dequeue(Lane::All, at(9)).is_none());
-    assert!(!queue.on_delete_response(&pod_ref("0"), Err(ApiFailure::NotFound)));
+    assert!(!queue.on_delete_response(&pod_ref("0"), InFlightRequest::Delete, Err(ApiFailure::NotFound)));
     assert_eq!(queue, WorkQueue::default());
     let mut queue = deleting();
     queue.pod_gone(&pod_ref("0"));
     assert!(queue.pod_came(&pod_ref("0")) && !queue.pod_came(&pod_ref("1")));
-    assert!(queue.on_delete_response(&pod_ref("0"), Ok(())));
+    assert!(queue.on_delete_response(&pod_ref("0"), InFlightRequest::Delete, Ok(())));
     assert!(queue.complete(&pod_ref("0")).is_some());
     assert_eq!(queue, WorkQueue::default());
 }

@@ -1,0 +1,131 @@
+//! Gives the gate of policies what the cache knows about pods and nodes.
+
+use super::{CacheUpdate, PodEntry};
+use crate::eviction::EvictionPhase;
+use crate::eviction::cache::node_state::NodeState;
+use crate::eviction::input::EvictionInput;
+use crate::eviction::policy_gate::{EvictionMode, GateDecision, GateSubject, PolicyChange};
+use crate::eviction::work_queue::WorkQueue;
+use crate::fact::{PodLifePhase, PodTemplateFact};
+use crate::identity::PodRef;
+use crate::scheduling::Labels;
+use crate::taint::Taint;
+use crate::time::{Mono, Now};
+use crate::verdict::{Outcome, Verdict};
+use crate::workload::Workload;
+use alloc::vec::Vec;
+
+impl CacheUpdate<'_> {
+    /// Handles an input about policies and what they need.
+    pub(in crate::eviction) fn on_policy_input(&mut self, input: EvictionInput, now: Now) {
+        let gate = self.state.queue.gate_mut();
+        let change = match input {
+            EvictionInput::Policies(event) => gate.apply_policies(event, now),
+            EvictionInput::PolicyDefinitionAbsent(absent) => gate.set_definition_absent(absent, now.mono),
+            EvictionInput::Namespaces(event) => gate.apply_namespaces(event, now),
+            EvictionInput::Budgets(event) => gate.apply_budgets(event, now),
+            EvictionInput::Workloads(kind, event) => gate.apply_workloads(kind, event, now),
+            _ => PolicyChange::Nothing,
+        };
+        if change == PolicyChange::Count {
+            self.count_for_policies(now.mono);
+        }
+        if change != PolicyChange::Nothing {
+            let delayed = self.state.queue.gate().all();
+            self.state.queue.hasten_delayed(&delayed);
+        }
+    }
+
+    /// Policies need counts of pods: counts all.
+    fn count_for_policies(&mut self, now: Mono) {
+        let pods: Vec<PodRef> = self
+            .cache
+            .pods()
+            .filter(|(_, pod)| pod.life_phase == PodLifePhase::Terminating || pod.ready_workload().is_some())
+            .map(|(node, pod)| PodRef { node: node.clone(), uid: pod.uid().clone() })
+            .collect();
+        for pod in pods {
+            self.follow_for_policies(&pod, None, None, now);
+        }
+    }
+
+    /// A pod is known, or has changed: tells the gate whether it is a ready replica, and whether it is terminating.
+    pub(super) fn follow_for_policies(
+        &mut self,
+        pod: &PodRef,
+        before: Option<PodLifePhase>,
+        was_ready: Option<Workload>,
+        now: Mono,
+    ) {
+        let queue = &mut self.state.queue;
+        if !queue.gate().is_active() {
+            return;
+        }
+        let Some(entry) = self.cache.nodes.get(&pod.node) else { return };
+        let Some(known) = entry.pods.get(&pod.uid) else { return };
+        queue.gate_mut().change_readiness(was_ready.as_ref(), known.ready_workload());
+        let terminating = PodLifePhase::Terminating;
+        match (before == Some(terminating), known.life_phase == terminating) {
+            (false, true) => {
+                let taints: Vec<&Taint> = entry.taints().iter().map(|instance| &instance.taint).collect();
+                let none = (Labels::new(), PodTemplateFact::default());
+                let node = entry.state.as_ref().and_then(NodeState::labels).unwrap_or(&none.0);
+                let template = known.template.fact.as_deref().unwrap_or(&none.1);
+                let subject = known.gate_subject((pod, node, template), &taints, (now, None));
+                queue.gate_mut().observe_terminating(&subject, now);
+            }
+            (true, false) => queue.gate_mut().pod_gone(pod),
+            _ => {}
+        }
+    }
+
+    /// The workload of which a pod is a ready replica, if these are counted.
+    pub(super) fn ready_workload(&self, pod: &PodRef) -> Option<Workload> {
+        let known = self.cache.nodes.get(&pod.node)?.pods.get(&pod.uid)?;
+        self.state.queue.gate().ready_workload(known.ready_workload())
+    }
+}
+
+impl PodEntry {
+    /// The workload of which it is a ready replica.
+    pub(super) fn ready_workload(&self) -> Option<&Workload> {
+        let is_ready =
+            self.ready && self.life_phase == PodLifePhase::Live && self.phase() != EvictionPhase::Deleted;
+        self.template.fact.as_ref().filter(|_| is_ready)?.workload.as_ref()
+    }
+
+    /// Decides whether a pod whose turn has come is evicted now.
+    pub(super) fn gate_decision(
+        &self,
+        pod: &PodRef,
+        node: Option<&NodeState>,
+        verdict: &Verdict,
+        queue: &mut WorkQueue,
+        now: Mono,
+    ) -> GateDecision {
+        let (Outcome::Leaves { due }, true) = (verdict.outcome, queue.may_delay(pod)) else {
+            return GateDecision::Open(EvictionMode::default());
+        };
+        let instances = node.map_or(&[][..], NodeState::taints);
+        let judged = instances.iter().zip(&verdict.reasons);
+        let judged = judged.filter_map(|(instance, reason)| Some((&instance.taint, reason.due?)));
+        let taints: Vec<&Taint> =
+            judged.clone().filter(|(_, due)| *due <= now).map(|(taint, _)| taint).collect();
+        let next_due = judged.map(|(_, due)| due).filter(|due| *due > now).min();
+        let none = (Labels::new(), PodTemplateFact::default());
+        let labels = node.and_then(NodeState::labels).unwrap_or(&none.0);
+        let template = self.template.fact.as_deref().unwrap_or(&none.1);
+        let subject = self.gate_subject((pod, labels, template), &taints, (due, next_due));
+        queue.gate_mut().decide(&subject, now)
+    }
+
+    fn gate_subject<'a>(
+        &'a self,
+        (pod, node, template): (&'a PodRef, &'a Labels, &'a PodTemplateFact),
+        taints: &'a [&'a Taint],
+        (due, next_due): (Mono, Option<Mono>),
+    ) -> GateSubject<'a> {
+        let (namespace, workload) = (self.name().namespace(), self.ready_workload());
+        GateSubject { pod, namespace, template, order: self.order(), workload, node, taints, due, next_due }
+    }
+}

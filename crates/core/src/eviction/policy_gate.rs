@@ -1,0 +1,299 @@
+//! Delays due pods as eviction policies say, between the moment at which a pod's turn comes and its first request.
+//!
+//! - Invariant: a policy only delays. A pod that is not due any more leaves the gate, and no request follows.
+//! - Invariant: while nothing changes, a pod that waits costs nothing; what may end its reason gives the oldest pods of that
+//!   list their turn, which decides again from the facts.
+//! - See `policy_gate/decision.rs` for the order of the checks.
+
+mod budget_slots;
+mod decision;
+mod events;
+mod node_loads;
+mod objects;
+mod pace;
+mod readiness;
+mod wait_lists;
+
+pub(crate) use decision::{EvictionMode, GateDecision, GateSubject};
+pub(crate) use events::PolicyChange;
+pub(crate) use objects::PolicyObjects;
+pub(crate) use wait_lists::Delay;
+
+use super::order::EvictionOrder;
+use super::stats::{DelayReason, DelayedEviction};
+use super::work_queue::QueueKey;
+use crate::identity::{NodeName, PodRef, Uid};
+use crate::time::Mono;
+use crate::workload::Workload;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use budget_slots::BudgetSlots;
+use node_loads::NodeLoads;
+use pace::Paces;
+use readiness::Readiness;
+use wait_lists::{WaitList, WaitLists};
+
+/// Every due pod that a policy governs, and what policies need to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct PolicyGate {
+    objects: PolicyObjects,
+    /// Policies with errors.
+    invalid: BTreeSet<Uid>,
+    lists: WaitLists,
+    permits: BTreeMap<PodRef, Permit>,
+    loads: NodeLoads,
+    slots: BudgetSlots,
+    paces: Paces,
+    readiness: Readiness,
+}
+
+/// A pod whose eviction may be sent under a policy.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Permit {
+    policy: Uid,
+    /// Its workload, if one of its ready replicas leaves with it.
+    workload: Option<Workload>,
+    /// The budget whose only eviction in flight it is.
+    budget: Option<Uid>,
+    /// When its next turn comes, whatever it waits for.
+    wake_at: Option<Mono>,
+}
+
+impl PolicyGate {
+    pub(crate) fn objects(&self) -> &PolicyObjects {
+        &self.objects
+    }
+
+    /// Whether a pod can have to wait.
+    pub(crate) fn is_active(&self) -> bool {
+        self.objects.has_policies() || !self.permits.is_empty() || !self.lists.is_empty()
+    }
+
+    /// A pod is due: it waits for its turn.
+    pub(crate) fn due(&mut self, pod: &PodRef, order: EvictionOrder) {
+        if self.is_active() {
+            self.loads.wait(pod, order);
+        }
+    }
+
+    /// A pod waits although its turn has come.
+    pub(crate) fn park(&mut self, key: QueueKey, known_due: Mono, delay: Delay) {
+        self.loads.wait(&key.pod, key.rank);
+        self.lists.park(key, known_due, delay);
+    }
+
+    /// A pod is not due any more, or its fact has changed. Returns when it was known to be due, if it waited.
+    pub(crate) fn withdraw(&mut self, pod: &PodRef) -> Option<Mono> {
+        self.loads.stay(pod);
+        self.lists.remove(pod).map(|waiting| waiting.known_due)
+    }
+
+    /// The attempt to evict a pod ended without a deletion.
+    pub(crate) fn attempt_ended(&mut self, pod: &PodRef) {
+        self.end_permit(pod);
+        self.loads.stay(pod);
+    }
+
+    /// The deletion of a pod is accepted: its node is not rid of it yet.
+    pub(crate) fn accepted(&mut self, pod: &PodRef) {
+        self.loads.accept(pod);
+        self.end_permit(pod);
+    }
+
+    /// A pod is gone, or lives although it was terminating.
+    pub(crate) fn pod_gone(&mut self, pod: &PodRef) {
+        self.lists.remove(pod);
+        self.end_permit(pod);
+        self.loads.forget(pod);
+    }
+
+    /// No eviction of a pod is in flight any more: it may wait for a retry.
+    pub(crate) fn request_ended(&mut self, pod: &PodRef) {
+        if let Some(budget) = self.permits.get_mut(pod).and_then(|permit| permit.budget.take()) {
+            self.give_back(&budget, pod);
+        }
+    }
+
+    /// A budget refused the eviction of a pod.
+    pub(crate) fn refused(&mut self, pod: &PodRef, now: Mono) {
+        let Some(budget) = self.permits.get(pod).and_then(|permit| permit.budget.clone()) else { return };
+        let until = self.slots.refuse(&budget, pod, now);
+        self.lists.touch_at(until, WaitList::Budget(budget));
+    }
+
+    fn end_permit(&mut self, pod: &PodRef) {
+        let Some(permit) = self.permits.remove(pod) else { return };
+        self.lists.cancel_wake(permit.wake_at, pod);
+        if let Some(workload) = &permit.workload {
+            self.readiness.end_leaving(workload);
+            self.touch_workload(workload);
+        }
+        if let Some(budget) = &permit.budget {
+            self.give_back(budget, pod);
+        }
+        if self.paces.forget(&permit.policy, pod) {
+            self.lists.touch(WaitList::Pace(permit.policy));
+        }
+    }
+
+    fn give_back(&mut self, budget: &Uid, pod: &PodRef) {
+        if self.slots.give_back(budget, pod) {
+            self.lists.touch(WaitList::Budget(budget.clone()));
+        }
+    }
+
+    fn touch_workload(&mut self, workload: &Workload) {
+        let limiting = self.objects.policies().filter(|fact| fact.policy.unavailable_per_workload.is_some());
+        let lists: Vec<WaitList> =
+            limiting.map(|fact| WaitList::Workload(fact.uid.clone(), workload.clone())).collect();
+        lists.into_iter().for_each(|list| self.lists.touch(list));
+    }
+
+    /// Whether the eviction of a pod may be sent now, and counts as sent; otherwise when.
+    pub(crate) fn send(&mut self, pod: &PodRef, now: Mono) -> Result<(), Mono> {
+        let Some(policy) = self.permits.get(pod).map(|permit| permit.policy.clone()) else { return Ok(()) };
+        let Some(per_minute) = self.objects.policy(&policy).and_then(|policy| policy.pods_per_minute) else {
+            return Ok(());
+        };
+        self.paces.send(&policy, per_minute, now)?;
+        self.paces.forget(&policy, pod);
+        self.lists.touch(WaitList::Pace(policy));
+        Ok(())
+    }
+
+    /// Time has passed. Returns the pods that get their turn, whatever they wait for.
+    pub(crate) fn tick(&mut self, now: Mono) -> Vec<PodRef> {
+        self.lists.pass_time(now)
+    }
+
+    /// When the passing of time alone may give a pod its turn.
+    pub(crate) fn next_timer(&self) -> Option<Mono> {
+        self.lists.next_timer()
+    }
+
+    /// Whether a pod may get its turn without the passing of time.
+    pub(crate) fn has_changed(&self) -> bool {
+        self.lists.has_changed() || self.loads.has_changed()
+    }
+
+    /// Gives one pod its turn, whatever it waits for.
+    pub(crate) fn hasten(&mut self, pod: &PodRef) -> Option<(QueueKey, Mono)> {
+        self.lists.hasten(pod)
+    }
+
+    /// The taints or labels of a node have changed: its pods are decided about again.
+    pub(crate) fn waiting_on(&self, node: &NodeName) -> Vec<PodRef> {
+        self.loads.waiting_on(node)
+    }
+
+    /// The pods that wait, and what for.
+    pub(crate) fn delays(&self) -> impl Iterator<Item = DelayedEviction<'_>> {
+        self.lists.waiting().map(|(waiting, list)| {
+            let reason = match list {
+                WaitList::Sync => DelayReason::Lists,
+                WaitList::Policies => DelayReason::Policy,
+                WaitList::BudgetsOf(_) => DelayReason::SeveralBudgets,
+                WaitList::Budget(uid) => {
+                    self.objects.budgets.store().get(uid).map_or(DelayReason::Lists, DelayReason::Budget)
+                }
+                WaitList::Workload(_, workload) => DelayReason::Replicas(workload),
+                WaitList::Node(..) => DelayReason::Nodes,
+                WaitList::Wave(..) => DelayReason::Order,
+                WaitList::Pace(_) => DelayReason::Pace,
+            };
+            let policy = waiting.policy.as_ref().and_then(|uid| self.objects.policy(uid));
+            DelayedEviction {
+                pod: &waiting.key.pod,
+                due: waiting.key.due,
+                policy: policy.map(|policy| &*policy.name),
+                reason,
+            }
+        })
+    }
+
+    /// The number of pods that wait.
+    pub(crate) fn delayed(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// When the first of them was due.
+    pub(crate) fn oldest_due(&self) -> Option<Mono> {
+        self.lists.oldest_due()
+    }
+
+    /// All pods that wait.
+    pub(crate) fn all(&self) -> Vec<PodRef> {
+        self.lists.all()
+    }
+
+    /// Returns the pods whose turn has come, because what they wait for may be over.
+    pub(crate) fn open(&mut self, now: Mono) -> Vec<(QueueKey, Mono)> {
+        self.follow_loads();
+        let mut turns = Vec::new();
+        while let Some(list) = self.lists.pop_changed() {
+            match &list {
+                WaitList::Node(policy, _) => turns.extend(self.open_nodes(&policy.clone())),
+                _ if self.is_open(&list, now) => turns.extend(self.lists.open(&list)),
+                _ => {}
+            }
+        }
+        turns
+    }
+
+    /// Nodes have lost pods: their next wave may begin, or other nodes may be emptied.
+    fn follow_loads(&mut self) {
+        while let Some((node, is_empty)) = self.loads.pop_changed() {
+            let next = self.lists.waves_on(&node).next().cloned();
+            let others = self.lists.nodes().filter(|_| is_empty);
+            let others = others.map(|(uid, node, _)| WaitList::Node(uid.clone(), node.clone()));
+            let lists: Vec<WaitList> = next.into_iter().chain(others).collect();
+            lists.into_iter().for_each(|list| self.lists.touch(list));
+        }
+    }
+
+    /// The nodes whose pods have waited longest are emptied next.
+    fn open_nodes(&mut self, policy: &Uid) -> Vec<(QueueKey, Mono)> {
+        let limit = self.objects.policy(policy).and_then(|policy| policy.nodes_at_once).unwrap_or(u32::MAX);
+        let mut turns = Vec::new();
+        while self.loads.has_room(policy, limit) {
+            let of_policy = self.lists.nodes().filter(|(uid, ..)| *uid == policy);
+            let oldest = of_policy.min_by_key(|(.., key)| *key).map(|(_, node, _)| node.clone());
+            let Some(node) = oldest else { break };
+            self.loads.begin_emptying(policy, &node, limit);
+            turns.extend(self.lists.open(&WaitList::Node(policy.clone(), node)));
+        }
+        turns
+    }
+
+    /// Whether what the pods of a list wait for may be over.
+    fn is_open(&mut self, list: &WaitList, now: Mono) -> bool {
+        let policy = |uid: &Uid| self.objects.policy(uid);
+        let at = match list {
+            WaitList::Budget(uid) => match self.objects.budgets.store().get(uid) {
+                Some(budget) => self.slots.is_open(budget, None, now),
+                None => Ok(()),
+            },
+            WaitList::Pace(uid) => match policy(uid).and_then(|policy| policy.pods_per_minute) {
+                Some(per_minute) => self.paces.is_open(uid, per_minute, now),
+                None => Ok(()),
+            },
+            WaitList::Workload(uid, workload) => {
+                let limit = policy(uid).and_then(|policy| policy.unavailable_per_workload);
+                let replicas = self.objects.replicas(workload);
+                let is_full = limit.zip(replicas).is_some_and(|(limit, replicas)| {
+                    self.readiness.unavailable(workload, replicas) >= limit.of(replicas)
+                });
+                if is_full { Err(None) } else { Ok(()) }
+            }
+            WaitList::Wave(node, order) => match self.loads.may_begin_wave(node, *order, now) {
+                true => Ok(()),
+                false => Err(None),
+            },
+            WaitList::Sync | WaitList::Policies | WaitList::BudgetsOf(_) | WaitList::Node(..) => Ok(()),
+        };
+        if let Err(Some(at)) = at {
+            self.lists.touch_at(at, list.clone());
+        }
+        at.is_ok()
+    }
+}

@@ -1,0 +1,88 @@
+//! Sends one eviction at a time for each disruption budget, so that a budget is used fully and never raced.
+
+use crate::backoff::jitter;
+use crate::eviction_policy::BudgetFact;
+use crate::identity::{PodRef, Uid};
+use crate::time::{Mono, Span};
+use alloc::collections::BTreeMap;
+
+/// How long the first pod waits after the API server refused an eviction because of a budget, unless the budget's status
+/// changes before; it doubles up to the maximum.
+const REFUSED_PAUSE: Span = Span::from_secs(5);
+const REFUSED_PAUSE_MAX: Span = Span::from_secs(60);
+
+/// What is known about a budget beyond its object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct BudgetSlot {
+    /// The pod whose eviction may be in flight.
+    holder: Option<PodRef>,
+    /// No eviction is tried before this moment.
+    closed_until: Option<Mono>,
+    /// How often it has refused since its object changed.
+    refusals: u32,
+}
+
+/// Every budget that an eviction had to do with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct BudgetSlots(BTreeMap<Uid, BudgetSlot>);
+
+impl BudgetSlots {
+    /// Whether the eviction of a pod, or of any, may be tried now; otherwise from when on, if time alone allows it.
+    pub(crate) fn is_open(
+        &mut self,
+        fact: &BudgetFact,
+        pod: Option<&PodRef>,
+        now: Mono,
+    ) -> Result<(), Option<Mono>> {
+        let slot = self.0.entry(fact.uid.clone()).or_default();
+        match &slot.holder {
+            Some(holder) if Some(holder) != pod => return Err(None),
+            Some(_) => return Ok(()),
+            None => {}
+        }
+        match (slot.closed_until, fact.allowed) {
+            (Some(until), _) if until <= now => Ok(()),
+            (Some(until), _) => Err(Some(until)),
+            (None, Some(0)) => {
+                let until = now.plus(REFUSED_PAUSE);
+                slot.closed_until = Some(until);
+                Err(Some(until))
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// The eviction of this pod is tried.
+    pub(crate) fn take(&mut self, budget: &Uid, pod: &PodRef) {
+        self.0.entry(budget.clone()).or_default().holder = Some(pod.clone());
+    }
+
+    /// The eviction of a pod is not in flight any more. Returns whether it was.
+    pub(crate) fn give_back(&mut self, budget: &Uid, pod: &PodRef) -> bool {
+        let slot = self.0.get_mut(budget).filter(|slot| slot.holder.as_ref() == Some(pod));
+        slot.is_some_and(|slot| slot.holder.take().is_some())
+    }
+
+    /// The budget refused the eviction of a pod: returns when the next one is tried.
+    pub(crate) fn refuse(&mut self, budget: &Uid, pod: &PodRef, now: Mono) -> Mono {
+        let slot = self.0.entry(budget.clone()).or_default();
+        let doublings = slot.refusals.min(8);
+        slot.refusals = slot.refusals.saturating_add(1);
+        let pause = REFUSED_PAUSE.as_micros().saturating_mul(1 << doublings);
+        let pause = pause.min(REFUSED_PAUSE_MAX.as_micros());
+        let share = i64::from(jitter(pod.node.as_str(), &pod.uid, slot.refusals));
+        let until = now.plus(Span::from_micros(pause - pause / 4 * share / 1024));
+        slot.closed_until = Some(until);
+        until
+    }
+
+    /// The object of the budget has changed, or is gone.
+    pub(crate) fn budget_changed(&mut self, budget: &Uid) {
+        if let Some(slot) = self.0.get_mut(budget) {
+            (slot.closed_until, slot.refusals) = (None, 0);
+            if slot.holder.is_none() {
+                self.0.remove(budget);
+            }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Connects the queue with the gate of policies: pods that wait there have no attempt, and are in no other place.
+
+use super::{NextStep, QueueKey, WorkQueue};
+use crate::eviction::policy_gate::{Delay, PolicyGate};
+use crate::identity::{NodeName, PodRef};
+use crate::time::Mono;
+use alloc::vec::Vec;
+
+impl WorkQueue {
+    pub(in crate::eviction) fn gate(&self) -> &PolicyGate {
+        &self.gate
+    }
+
+    pub(in crate::eviction) fn gate_mut(&mut self) -> &mut PolicyGate {
+        &mut self.gate
+    }
+
+    /// Whether a policy may delay the next request of a pod: the one that evicts it.
+    pub(in crate::eviction) fn may_delay(&self, pod: &PodRef) -> bool {
+        self.gate.is_active() && self.attempts.get(pod).is_some_and(|attempt| attempt.step == NextStep::Evict)
+    }
+
+    /// A pod whose turn has come waits instead.
+    pub(in crate::eviction) fn delay(&mut self, key: QueueKey, delay: Delay, now: Mono) {
+        let known_due = self.forget(&key.pod).unwrap_or(now);
+        self.gate.park(key, known_due, delay);
+    }
+
+    /// A marked pod waits: its mark is removed first (S9).
+    pub(in crate::eviction) fn rest(&mut self, pod: &PodRef) {
+        self.attempts.get_mut(pod).into_iter().for_each(|attempt| attempt.step = NextStep::Rest);
+    }
+
+    /// Time has passed, or something has changed: pods whose reason to wait may be over get their turn.
+    pub(in crate::eviction) fn open_gate(&mut self, now: Mono) {
+        let woken = self.gate.tick(now);
+        self.hasten_delayed(&woken);
+        let turns = self.gate.open(now);
+        self.due.extend(turns);
+    }
+
+    /// Gives pods their turn, whatever they wait for.
+    pub(in crate::eviction) fn hasten_delayed(&mut self, pods: &[PodRef]) {
+        for pod in pods {
+            match self.gate.hasten(pod) {
+                Some((key, known_due)) => _ = self.due.insert(key, known_due),
+                None => self.hasten(pod),
+            }
+        }
+    }
+
+    /// The pods of a node that wait.
+    pub(in crate::eviction) fn delayed_on(&self, node: &NodeName) -> Vec<PodRef> {
+        self.gate.waiting_on(node)
+    }
+}

@@ -1,0 +1,154 @@
+//! Tests limits and waves: they delay, and forget no pod.
+
+use super::{EvictionPolicy, cluster, left_on, policy, taint_nodes};
+use taintward_core::eviction_policy::{UnavailableLimit, WaveOrder};
+use taintward_core::fact::PodOwnerKind;
+use taintward_core::time::Span;
+
+const TAINT: [&str; 1] = ["maintenance:NoExecute"];
+
+#[test]
+fn no_minute_has_more_evictions_than_the_policy_allows() {
+    let mut world = cluster(vec![EvictionPolicy { pods_per_minute: Some(4), ..policy("slow") }], 4);
+    world.pass(60_000);
+    taint_nodes(&mut world, &["n1", "n2"], &TAINT);
+    world.pass(60_500);
+    assert_eq!(world.monitor.deletions.len(), 5, "one every 15 seconds");
+    assert!(world.reasons().len() == 3 && world.reasons().iter().all(|(_, reason)| reason == "slow Pace"));
+    world.pass(61_000);
+    assert_eq!(world.monitor.deletions.len(), 8);
+    let gaps = world.monitor.deletions.windows(2).map(|pair| pair[1].at - pair[0].at);
+    assert!(gaps.min().unwrap() >= 15_000);
+}
+
+#[test]
+fn a_new_leader_keeps_the_pace_of_the_old_one() {
+    let mut world = cluster(vec![EvictionPolicy { pods_per_minute: Some(4), ..policy("slow") }], 4);
+    world.pass(60_000);
+    taint_nodes(&mut world, &["n1", "n2"], &TAINT);
+    for _ in 0..10 {
+        world.pass(16_000);
+        world.restart();
+    }
+    assert_eq!(world.monitor.deletions.len(), 8);
+}
+
+#[test]
+fn nodes_are_emptied_one_after_the_other() {
+    let one = EvictionPolicy { nodes_at_once: Some(1), ..policy("one") };
+    let mut world = cluster(vec![one], 3);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.pass(10);
+    taint_nodes(&mut world, &["n1", "n3"], &TAINT);
+    world.pass(500);
+    assert_eq!((left_on(&world, "n1"), left_on(&world, "n2"), left_on(&world, "n3")), (3, 0, 3));
+    assert!(world.reasons().len() == 6 && world.reasons().iter().all(|(_, reason)| reason == "one Nodes"));
+    world.pass(1_000);
+    assert_eq!((left_on(&world, "n1"), left_on(&world, "n3")), (0, 3));
+    world.pass(1_500);
+    assert_eq!(left_on(&world, "n3"), 0);
+}
+
+#[test]
+fn the_next_node_follows_when_the_first_is_no_longer_tainted() {
+    let one = EvictionPolicy { nodes_at_once: Some(1), ..super::graceful(None) };
+    let mut world = cluster(vec![one], 1);
+    world.add_budget("web", "web", super::min_available(3));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(100);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.pass(5_000);
+    world.set_taints("n1", &[]);
+    world.budgets.get_mut("web").unwrap().limit = super::min_available(2);
+    world.add_pod("extra", "web", "n3", |_| {});
+    world.pass(2_000);
+    assert_eq!(world.monitor.names(), ["n2-0"]);
+}
+
+#[test]
+fn a_restart_counts_the_nodes_that_are_being_emptied() {
+    let one = EvictionPolicy { nodes_at_once: Some(1), ..policy("one") };
+    let mut world = cluster(vec![one], 1);
+    world.delays.termination = 30_000;
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(500);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.pass(1_000);
+    world.restart();
+    world.pass(25_000);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+    world.pass(10_000);
+    assert_eq!(world.monitor.names(), ["n1-0", "n2-0"]);
+}
+
+#[test]
+fn a_workload_keeps_its_replicas() {
+    let limit = UnavailableLimit { replicas: Some(3), percent: Some(10) };
+    let limited = EvictionPolicy { unavailable_per_workload: Some(limit), ..policy("gentle") };
+    let mut world = cluster(vec![limited], 4);
+    taint_nodes(&mut world, &["n1", "n2"], &TAINT);
+    world.pass(500);
+    assert_eq!(world.monitor.deletions.len(), 1, "10% of 12 replicas");
+    assert!(world.reasons().iter().all(|(_, reason)| reason == "gentle Replicas Deployment default/web"));
+    world.pass(60_000);
+    assert_eq!((left_on(&world, "n1"), left_on(&world, "n2")), (0, 0));
+}
+
+#[test]
+fn a_pod_that_is_not_ready_is_not_missed() {
+    let limit = UnavailableLimit { replicas: Some(1), percent: None };
+    let limited = EvictionPolicy { unavailable_per_workload: Some(limit), ..policy("gentle") };
+    let mut world = cluster(vec![limited], 1);
+    world.add_pod("broken", "web", "n1", |fact| fact.ready = Some(false));
+    world.set_replicas("web", 4);
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(500);
+    assert_eq!(world.monitor.names(), ["broken"], "one of four is unavailable already");
+}
+
+#[test]
+fn pods_leave_in_waves_of_priority_and_daemonsets_last() {
+    let ordered = EvictionPolicy { order: Some(WaveOrder::default()), ..policy("ordered") };
+    let mut world = cluster(vec![ordered], 0);
+    for (name, priority, owner) in [
+        ("high", 100, PodOwnerKind::Other),
+        ("agent", -10, PodOwnerKind::DaemonSet),
+        ("low", 0, PodOwnerKind::Other),
+        ("middle", 50, PodOwnerKind::Other),
+        ("low-too", 0, PodOwnerKind::Other),
+    ] {
+        world.add_pod(name, name, "n1", |fact| (fact.priority, fact.owner) = (priority, owner));
+    }
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(900);
+    assert_eq!(world.monitor.names(), ["low", "low-too"]);
+    assert!(
+        world.reasons().len() == 3 && world.reasons().iter().all(|(_, reason)| reason == "ordered Order")
+    );
+    world.pass(10_000);
+    assert_eq!(world.monitor.names(), ["low", "low-too", "middle", "high", "agent"]);
+}
+
+#[test]
+fn a_wave_waits_for_the_one_before_no_longer_than_its_timeout() {
+    let order = Some(WaveOrder { timeout: Some(Span::from_secs(20)) });
+    let mut world = cluster(vec![EvictionPolicy { order, ..policy("ordered") }], 0);
+    world.delays.termination = 600_000;
+    for (name, priority) in [("low", 0), ("middle", 50), ("high", 100)] {
+        world.add_pod(name, name, "n1", |fact| fact.priority = priority);
+    }
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(19_000);
+    assert_eq!(world.monitor.names(), ["low"]);
+    world.pass(2_000);
+    assert_eq!(world.monitor.names(), ["low", "middle"]);
+    world.pass(18_000);
+    assert_eq!(world.monitor.names(), ["low", "middle"]);
+    world.pass(2_000);
+    assert_eq!(world.monitor.names(), ["low", "middle", "high"]);
+}

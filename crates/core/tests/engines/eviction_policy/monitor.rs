@@ -1,0 +1,153 @@
+//! Checks each deletion against the policies, from what the API server knows at that moment.
+
+use super::world::{Millis, World};
+use taintward_core::eviction_policy::{EvictionPolicy, EvictionSubject};
+use taintward_core::fact::{PodFact, PodOwnerKind};
+use taintward_core::scheduling::Labels;
+
+/// A deletion that the API server carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Deletion {
+    pub(crate) at: Millis,
+    pub(crate) pod: String,
+    pub(crate) node: String,
+    pub(crate) by_eviction_api: bool,
+    pub(crate) grace: Option<u32>,
+    pub(crate) policy: Option<String>,
+}
+
+/// What happened so far.
+#[derive(Default)]
+pub(crate) struct Monitor {
+    pub(crate) deletions: Vec<Deletion>,
+    pub(crate) refusals: Vec<Millis>,
+    /// When each node got its taints, for deadlines.
+    pub(crate) tainted: std::collections::BTreeMap<String, Millis>,
+}
+
+impl Monitor {
+    pub(crate) fn refused(&mut self, now: Millis) {
+        self.refusals.push(now);
+    }
+
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.deletions.iter().map(|deletion| deletion.pod.as_str()).collect()
+    }
+
+    pub(crate) fn deleted_at(&self, pod: &str) -> Option<Millis> {
+        self.deletions.iter().find(|deletion| deletion.pod == pod).map(|deletion| deletion.at)
+    }
+
+    /// A pod is about to be deleted.
+    pub(crate) fn check(world: &mut World, name: &str, by_eviction_api: bool, grace: Option<u32>) {
+        let pod = &world.pods[name];
+        let node = pod.fact.node.as_str().to_owned();
+        let policy = governing(world, name).cloned();
+        let deletion = Deletion {
+            at: world.now,
+            pod: name.to_owned(),
+            node: node.clone(),
+            by_eviction_api,
+            grace,
+            policy: policy.as_ref().map(|policy| policy.name.to_string()),
+        };
+        if let Some(policy) = policy {
+            check_budget(world, &policy, &deletion);
+            check_pace(world, &policy, &deletion);
+            check_nodes(world, &policy, &deletion);
+            check_workload(world, &policy, &deletion);
+            check_wave(world, &policy, &deletion);
+        }
+        world.monitor.deletions.push(deletion);
+    }
+}
+
+/// The policy of a pod, by a plain reading of its definition, for a node with one taint.
+pub(crate) fn governing<'w>(world: &'w World, pod: &str) -> Option<&'w EvictionPolicy> {
+    let pod = &world.pods[pod];
+    let node = &world.nodes[pod.fact.node.as_str()];
+    let (none, team) = (Labels::new(), [("team".into(), "shop".into())].into());
+    let subject = EvictionSubject {
+        node: node.labels.as_deref().unwrap_or(&none),
+        namespace: &team,
+        pod: &pod.fact.template.as_ref().unwrap().labels,
+    };
+    let of_taint = |taint| {
+        let selecting = world.policies.iter().filter(|policy| policy.selects(taint, subject));
+        selecting.min_by(|one, other| one.precedence().cmp(&other.precedence()))
+    };
+    let all: Option<Vec<&EvictionPolicy>> = node.taints.iter().map(of_taint).collect();
+    all?.into_iter().min_by(|one, other| one.precedence().cmp(&other.precedence()))
+}
+
+fn check_budget(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
+    let Some(respect) = policy.budgets else { return };
+    let due = world.monitor.tainted[&deletion.node];
+    let is_forced =
+        respect.deadline.is_some_and(|deadline| due + deadline.as_micros() / 1_000 <= deletion.at);
+    assert!(deletion.by_eviction_api || is_forced, "deleted before the deadline of budgets: {deletion:?}");
+}
+
+fn check_pace(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
+    let Some(most) = policy.pods_per_minute else { return };
+    let of_policy = world.monitor.deletions.iter().filter(|one| one.policy == deletion.policy);
+    let recent = of_policy.filter(|one| deletion.at - one.at < 60_000).count();
+    assert!(recent < most as usize, "more than {most} a minute: {deletion:?}");
+}
+
+fn check_nodes(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
+    let Some(most) = policy.nodes_at_once else { return };
+    let governed = |name: &str| governing(world, name).is_some_and(|one| one.name == policy.name);
+    // A new process cannot know of a node that the old one began to empty and on which nothing is terminating, nor of
+    // requests of the old one that were in flight.
+    let own_since = world.restarted + world.delays.request;
+    let since = |node: &str| world.monitor.tainted.get(node).copied().unwrap_or(Millis::MAX).max(own_since);
+    let is_unknown = |one: &Deletion| (world.restarted..own_since).contains(&one.at);
+    let deletions = &world.monitor.deletions;
+    let emptied = |node: &str| {
+        if world.nodes[node].taints.is_empty() {
+            return false;
+        }
+        let was_begun = deletions
+            .iter()
+            .any(|one| one.node == node && one.policy == deletion.policy && one.at >= since(node));
+        let mut left = world.pods.iter().filter(|(_, pod)| pod.fact.node.as_str() == node);
+        left.any(|(name, pod)| match pod.is_terminating {
+            true => !deletions.iter().any(|one| one.pod == *name && is_unknown(one)),
+            false => was_begun && governed(name),
+        })
+    };
+    let others = world.nodes.keys().filter(|node| **node != deletion.node && emptied(node)).count();
+    assert!(others < most as usize, "more than {most} nodes are emptied: {deletion:?}");
+}
+
+fn check_workload(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
+    let Some(limit) = policy.unavailable_per_workload else { return };
+    let pod = &world.pods[&deletion.pod];
+    let Some(now) = world.replicas.get(&pod.app) else { return };
+    // The engine may not know yet that the workload was scaled.
+    let (before, scaled) = world.scaled[&pod.app];
+    let replicas = if deletion.at - scaled < 200 { now.min(&before) } else { now };
+    let after = world.ready(&pod.app) - u32::from(pod.fact.ready == Some(true));
+    let unavailable = replicas.saturating_sub(after);
+    let limit = limit.of(*replicas);
+    assert!(
+        pod.fact.ready != Some(true) || unavailable <= limit,
+        "{unavailable} of {limit} unavailable: {deletion:?}"
+    );
+}
+
+fn check_wave(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
+    if policy.order.is_none_or(|order| order.timeout.is_some()) {
+        return;
+    }
+    let pod = &world.pods[&deletion.pod];
+    let order = |fact: &PodFact| (fact.owner == PodOwnerKind::DaemonSet, fact.priority);
+    let earlier = world.pods.iter().filter(|(name, other)| {
+        other.fact.node == pod.fact.node
+            && order(&other.fact) < order(&pod.fact)
+            && (other.is_terminating || governing(world, name).is_some())
+    });
+    let earlier: Vec<&String> = earlier.map(|(name, _)| name).collect();
+    assert!(earlier.is_empty(), "{earlier:?} are not gone: {deletion:?}");
+}

@@ -1,0 +1,123 @@
+//! Random clusters, policies and changes: no deletion violates a policy, and every due pod leaves that may.
+
+use super::world::{World, min_available};
+use super::{graceful, left_on, policy, taint_nodes};
+use proptest::prelude::*;
+use taintward_core::eviction_policy::{BudgetRespect, EvictionPolicy, UnavailableLimit, WaveOrder};
+use taintward_core::time::Span;
+
+/// What happens to the cluster.
+#[derive(Clone, Debug)]
+enum Change {
+    Taint(usize),
+    Untaint(usize),
+    Restart,
+    Pass(i64),
+    Scale(u32),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        3 => (0..4_usize).prop_map(Change::Taint),
+        1 => (0..4_usize).prop_map(Change::Untaint),
+        1 => Just(Change::Restart),
+        5 => (1..20_000_i64).prop_map(Change::Pass),
+        1 => (8..14_u32).prop_map(Change::Scale),
+    ]
+}
+
+fn limits() -> impl Strategy<Value = EvictionPolicy> {
+    (
+        proptest::option::of(proptest::option::of(30..120_i64)),
+        proptest::option::of(2..40_u32),
+        proptest::option::of(1..3_u32),
+        proptest::option::of(1..4_u32),
+        proptest::option::of(Just(WaveOrder { timeout: None })),
+    )
+        .prop_map(|(deadline, pods_per_minute, nodes_at_once, replicas, order)| {
+            let budgets = deadline.map(|deadline| BudgetRespect { deadline: deadline.map(Span::from_secs) });
+            let unavailable_per_workload =
+                replicas.map(|replicas| UnavailableLimit { replicas: Some(replicas), percent: None });
+            EvictionPolicy {
+                budgets,
+                pods_per_minute,
+                nodes_at_once,
+                unavailable_per_workload,
+                order,
+                ..policy("limits")
+            }
+        })
+}
+
+const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
+
+fn build(policy: EvictionPolicy, needed: Option<u32>) -> World {
+    let mut world = World::new(vec![policy]);
+    NODES.iter().chain(&["spare"]).for_each(|node| world.add_node(node, "general"));
+    world.set_replicas("web", 8);
+    world.set_replicas("db", 4);
+    for (at, node) in NODES.iter().cycle().take(8).enumerate() {
+        world.add_pod(&format!("web-{at}"), "web", node, |fact| {
+            fact.priority = i32::try_from(at % 3).unwrap()
+        });
+    }
+    for (at, node) in NODES.iter().enumerate() {
+        world.add_pod(&format!("db-{at}"), "db", node, |fact| fact.priority = 5);
+    }
+    if let Some(needed) = needed {
+        world.add_budget("web", "web", min_available(needed));
+    }
+    world.pass(2_000);
+    world
+}
+
+fn apply(world: &mut World, change: &Change) {
+    match change {
+        Change::Taint(at) => taint_nodes(world, &[NODES[*at]], &["maintenance:NoExecute"]),
+        Change::Untaint(at) => {
+            world.set_taints(NODES[*at], &[]);
+            world.monitor.tainted.remove(NODES[*at]);
+        }
+        Change::Restart => world.restart(),
+        Change::Pass(millis) => world.pass(*millis),
+        Change::Scale(replicas) => world.set_replicas("web", *replicas),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    /// The monitor checks each deletion. At the end there is time for all.
+    #[test]
+    fn limits_hold_and_every_pod_leaves_that_may(
+        policy in limits(),
+        needed in proptest::option::of(5..8_u32),
+        changes in proptest::collection::vec(change(), 1..20),
+    ) {
+        let mut world = build(policy, needed);
+        for change in &changes {
+            apply(&mut world, change);
+        }
+        world.set_replicas("web", 8);
+        world.pass(1_800_000);
+        let tainted: Vec<&str> =
+            NODES.into_iter().filter(|node| !world.nodes[*node].taints.is_empty()).collect();
+        for node in tainted {
+            prop_assert_eq!(left_on(&world, node), 0, "{} is not empty", node);
+        }
+    }
+
+    /// A budget that allows nothing delays until the deadline and no longer.
+    #[test]
+    fn at_the_deadline_every_pod_has_left(deadline in 20..90_i64, tainted in 1..4_usize, restart_at in 1..60_000_i64) {
+        let mut world = build(graceful(Some(deadline)), Some(8));
+        taint_nodes(&mut world, &NODES[..tainted], &["maintenance:NoExecute"]);
+        world.pass(restart_at.min(deadline * 1_000 - 1_500));
+        world.restart();
+        // A new process knows to the second when the taint was added.
+        world.pass(deadline * 1_000 + 2_000 - restart_at.min(deadline * 1_000 - 1_500));
+        for node in &NODES[..tainted] {
+            prop_assert_eq!(left_on(&world, node), 0);
+        }
+    }
+}

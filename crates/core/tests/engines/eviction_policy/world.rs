@@ -1,0 +1,382 @@
+//! A cluster around the eviction engine: an API server with the eviction API, budgets and their controller, workloads that
+//! recreate their pods, all with delays, on virtual time.
+//!
+//! - Invariant: each deletion is checked at the moment at which the API server carries it out, without code of the engine.
+
+mod api_server;
+mod budgets;
+
+use super::monitor::Monitor;
+use crate::common::EPOCH;
+use crate::common::script::at;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use taintward_core::cluster_snapshot::{DisruptionLimit, IntOrPercent};
+use taintward_core::engine::{Engine, Lane};
+use taintward_core::eviction::{
+    DelayReason, EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
+};
+use taintward_core::eviction_policy::{
+    EvictionPolicy, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind, WorkloadFact,
+};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodTemplateFact};
+use taintward_core::identity::{PodId, PodName, PodRef, ResourceVersion, Uid};
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
+use taintward_core::scheduling::Labels;
+use taintward_core::testkit::{node, pod, taint};
+use taintward_core::time::{Mono, Wall};
+use taintward_core::workload::{Workload, WorkloadKind};
+
+/// Milliseconds of virtual time.
+pub(crate) type Millis = i64;
+
+/// How long requests, watch events, counts of budgets, and new pods take.
+#[derive(Clone, Copy)]
+pub(crate) struct Delays {
+    pub(crate) request: Millis,
+    pub(crate) watch: Millis,
+    pub(crate) budget: Millis,
+    pub(crate) termination: Millis,
+    pub(crate) replacement: Millis,
+}
+
+impl Default for Delays {
+    fn default() -> Self {
+        Self { request: 20, watch: 30, budget: 50, termination: 1_000, replacement: 3_000 }
+    }
+}
+
+/// A pod as the API server stores it.
+#[derive(Clone)]
+pub(crate) struct WorldPod {
+    pub(crate) fact: PodFact,
+    pub(crate) app: String,
+    /// It counts for no budget until the disruption controller has seen it go.
+    pub(crate) is_terminating: bool,
+}
+
+/// A budget as the API server stores it.
+#[derive(Clone)]
+pub(crate) struct WorldBudget {
+    pub(crate) app: String,
+    pub(crate) limit: DisruptionLimit,
+    pub(crate) allowed: u32,
+    pub(crate) healthy: u32,
+}
+
+/// What happens later.
+enum Happening {
+    Arrives(EvictionInput),
+    Carried(EvictionEffect, Mono),
+    Gone(String),
+    Replaced(String, String),
+    Counted(String),
+}
+
+pub(crate) struct World {
+    pub(crate) now: Millis,
+    pub(crate) engine: EvictionEngine,
+    pub(crate) delays: Delays,
+    pub(crate) nodes: BTreeMap<String, NodeFact>,
+    pub(crate) pods: BTreeMap<String, WorldPod>,
+    pub(crate) budgets: BTreeMap<String, WorldBudget>,
+    pub(crate) policies: Vec<EvictionPolicy>,
+    pub(crate) replicas: BTreeMap<String, u32>,
+    /// When the process started last.
+    pub(crate) restarted: Millis,
+    /// The replicas before the last change, and when that was.
+    pub(crate) scaled: BTreeMap<String, (u32, Millis)>,
+    pub(crate) monitor: Monitor,
+    pub(crate) notices: Vec<EvictionNotice>,
+    /// The effects that were pulled, with their time.
+    pub(crate) effects: Vec<(Millis, EvictionEffect)>,
+    later: BinaryHeap<Reverse<(Millis, u64)>>,
+    happenings: BTreeMap<u64, Happening>,
+    version: u64,
+    next: u64,
+}
+
+/// The workload of an app.
+pub(crate) fn workload(app: &str) -> Workload {
+    Workload { namespace: "default".into(), kind: WorkloadKind::Deployment, name: app.into() }
+}
+
+fn labels(pairs: &[(&str, &str)]) -> Labels {
+    pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()
+}
+
+impl World {
+    pub(crate) fn new(policies: Vec<EvictionPolicy>) -> Self {
+        let mut world = Self {
+            now: 0,
+            engine: EvictionEngine::new(config()),
+            delays: Delays::default(),
+            nodes: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            budgets: BTreeMap::new(),
+            policies,
+            replicas: BTreeMap::new(),
+            restarted: 0,
+            scaled: BTreeMap::new(),
+            monitor: Monitor::default(),
+            notices: Vec::new(),
+            effects: Vec::new(),
+            later: BinaryHeap::new(),
+            happenings: BTreeMap::new(),
+            version: 1,
+            next: 0,
+        };
+        world.list();
+        world
+    }
+
+    fn at(&self) -> taintward_core::time::Now {
+        at(self.now as f64 / 1_000.0)
+    }
+
+    fn bump(&mut self) -> u64 {
+        self.version += 1;
+        self.version
+    }
+
+    fn after(&mut self, delay: Millis, happening: Happening) {
+        self.next += 1;
+        self.later.push(Reverse((self.now + delay, self.next)));
+        self.happenings.insert(self.next, happening);
+    }
+
+    fn send(&mut self, input: EvictionInput) {
+        self.after(self.delays.watch, Happening::Arrives(input));
+    }
+
+    // What a test does to the cluster.
+
+    pub(crate) fn add_node(&mut self, name: &str, pool: &str) {
+        let version = self.bump();
+        let fact =
+            NodeFact { labels: Some(Box::new(labels(&[("pool", pool)]))), ..node(name).at_version(version) };
+        self.nodes.insert(name.into(), fact);
+        self.send_node(name);
+    }
+
+    pub(crate) fn set_taints(&mut self, name: &str, taints: &[&str]) {
+        let version = self.bump();
+        let changed = Wall::from_secs(EPOCH + self.now / 1_000);
+        let fact = self.nodes.get_mut(name).unwrap();
+        fact.taints_changed = Some(changed);
+        fact.taints = taints.iter().map(|text| taint(text)).collect();
+        fact.version = Some(ResourceVersion(version));
+        self.send_node(name);
+    }
+
+    fn send_node(&mut self, name: &str) {
+        let fact = self.nodes[name].clone();
+        self.send(EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
+    }
+
+    pub(crate) fn add_pod(&mut self, name: &str, app: &str, node: &str, edit: impl FnOnce(&mut PodFact)) {
+        let version = self.bump();
+        let template = PodTemplateFact {
+            labels: labels(&[("app", app)]),
+            workload: Some(workload(app)),
+            grace_seconds: Some(30),
+        };
+        let mut fact = PodFact {
+            id: PodId::new(Uid::new(name), PodName::new("default", name)),
+            arrival: BindingTimes {
+                scheduled: Some(Wall::from_secs(EPOCH + self.now / 1_000)),
+                ..BindingTimes::default()
+            },
+            ready: Some(true),
+            template: Some(Box::new(template)),
+            ..pod(name).on(node).at_version(version)
+        };
+        edit(&mut fact);
+        self.pods.insert(name.into(), WorldPod { fact, app: app.into(), is_terminating: false });
+        self.send_pod(name);
+        self.count_budgets(app);
+    }
+
+    fn send_pod(&mut self, name: &str) {
+        let mut fact = self.pods[name].fact.clone();
+        if self.pods[name].is_terminating {
+            fact.life_phase = PodLifePhase::Terminating;
+        }
+        self.send(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+    }
+
+    pub(crate) fn set_replicas(&mut self, app: &str, replicas: u32) {
+        let before = self.replicas.insert(app.into(), replicas).unwrap_or(replicas);
+        let scaled = self.scaled.entry(app.into()).or_insert((before, self.now));
+        let is_recent = self.now - scaled.1 < 200;
+        *scaled = (if is_recent { before.min(scaled.0) } else { before }, self.now);
+        self.bump();
+        let fact = self.workload_fact(app);
+        let event = ObjectEvent::Applied { fact, listed: false };
+        self.send(EvictionInput::Workloads(ReplicatedKind::Deployment, event));
+    }
+
+    fn workload_fact(&self, app: &str) -> WorkloadFact {
+        WorkloadFact {
+            uid: Uid::new(app),
+            version: Some(ResourceVersion(self.version)),
+            workload: workload(app),
+            replicas: self.replicas[app],
+        }
+    }
+
+    fn policy_fact(&self, policy: &EvictionPolicy) -> EvictionPolicyFact {
+        EvictionPolicyFact {
+            uid: Uid::new(&policy.name),
+            version: Some(ResourceVersion(self.version)),
+            generation: 1,
+            policy: policy.clone(),
+        }
+    }
+
+    pub(crate) fn set_policy(&mut self, policy: EvictionPolicy) {
+        self.bump();
+        let fact = self.policy_fact(&policy);
+        self.policies.retain(|one| one.name != policy.name);
+        self.policies.push(policy);
+        self.send(EvictionInput::Policies(ObjectEvent::Applied { fact, listed: false }));
+    }
+
+    pub(crate) fn remove_policy(&mut self, name: &str) {
+        self.policies.retain(|one| *one.name != *name);
+        let object = ObjectRef { name: name.into(), uid: Some(Uid::new(name)), node: None };
+        self.send(EvictionInput::Policies(ObjectEvent::Deleted(object)));
+    }
+
+    /// The pods that wait, with policy and reason.
+    pub(crate) fn reasons(&self) -> Vec<(String, String)> {
+        let delayed = self.engine.delayed().map(|delayed| {
+            let reason = match delayed.reason {
+                DelayReason::Budget(budget) => format!("Budget {}", budget.budget.name),
+                DelayReason::Replicas(workload) => format!("Replicas {workload}"),
+                reason => format!("{reason:?}"),
+            };
+            (delayed.pod.uid.to_string(), format!("{} {reason}", delayed.policy.unwrap_or("-")))
+        });
+        delayed.collect()
+    }
+
+    pub(crate) fn ready(&self, app: &str) -> u32 {
+        let is_ready =
+            |pod: &&WorldPod| pod.app == app && !pod.is_terminating && pod.fact.ready == Some(true);
+        u32::try_from(self.pods.values().filter(is_ready).count()).unwrap()
+    }
+
+    // The engine.
+
+    /// The process crashes, and another one lists everything.
+    pub(crate) fn restart(&mut self) {
+        self.restarted = self.now;
+        self.happenings.retain(|_, happening| !matches!(happening, Happening::Arrives(_)));
+        self.engine = EvictionEngine::new(config());
+        self.list();
+    }
+
+    fn list(&mut self) {
+        fn listed<F>(facts: impl IntoIterator<Item = F>) -> Vec<ObjectEvent<F>> {
+            let mut events = vec![ObjectEvent::ListStarted { silent_since: None }];
+            events.extend(facts.into_iter().map(|fact| ObjectEvent::Applied { fact, listed: true }));
+            events.push(ObjectEvent::ListCompleted);
+            events
+        }
+        let pods: Vec<PodFact> = self
+            .pods
+            .values()
+            .map(|pod| {
+                let phase = if pod.is_terminating { PodLifePhase::Terminating } else { PodLifePhase::Live };
+                PodFact { life_phase: phase, ..pod.fact.clone() }
+            })
+            .collect();
+        let policies: Vec<_> = self.policies.iter().map(|policy| self.policy_fact(policy)).collect();
+        let budgets: Vec<_> = self.budgets.keys().map(|name| self.budget_fact(name)).collect();
+        let workloads: Vec<_> = self.replicas.keys().map(|app| self.workload_fact(app)).collect();
+        let namespace = NamespaceLabelsFact {
+            uid: Uid::new("default"),
+            version: None,
+            name: "default".into(),
+            labels: labels(&[("team", "shop")]),
+        };
+        let mut inputs: Vec<EvictionInput> = Vec::new();
+        inputs.extend(listed(policies).into_iter().map(EvictionInput::Policies));
+        inputs.extend(listed([namespace]).into_iter().map(EvictionInput::Namespaces));
+        inputs.extend(listed(budgets).into_iter().map(EvictionInput::Budgets));
+        for kind in ReplicatedKind::ALL {
+            let of_kind = if kind == ReplicatedKind::Deployment { workloads.clone() } else { Vec::new() };
+            inputs.extend(listed(of_kind).into_iter().map(|event| EvictionInput::Workloads(kind, event)));
+        }
+        inputs.extend(listed(self.nodes.values().cloned()).into_iter().map(EvictionInput::Nodes));
+        inputs.extend(listed(pods).into_iter().map(EvictionInput::Pods));
+        let now = self.at();
+        inputs.into_iter().for_each(|input| self.engine.handle(input, now));
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&mut self, millis: Millis) {
+        let until = self.now + millis;
+        loop {
+            self.work();
+            let wake =
+                self.engine.next_wakeup().map_or(Millis::MAX, |at| (at.as_micros() + 999).div_euclid(1_000));
+            let next = self.later.peek().map_or(Millis::MAX, |Reverse((when, _))| *when);
+            let step = wake.max(self.now + 1).min(next).min(until);
+            self.now = step;
+            while let Some(Reverse((when, id))) = self.later.peek().copied().filter(|one| one.0.0 <= self.now)
+            {
+                self.later.pop();
+                debug_assert!(when <= self.now);
+                if let Some(happening) = self.happenings.remove(&id) {
+                    self.happen(happening);
+                }
+            }
+            if self.now >= until {
+                return self.work();
+            }
+        }
+    }
+
+    fn work(&mut self) {
+        let now = self.at();
+        self.engine.tick(now.mono);
+        while let Some(effect) = self.engine.next_effect(Lane::All, now) {
+            self.effects.push((self.now, effect.clone()));
+            self.after(self.delays.request / 2, Happening::Carried(effect, now.mono));
+        }
+        self.notices.extend(self.engine.take_notices());
+        assert!(!self.engine.has_work(Lane::All, now.mono), "the engine has work and returns no effect");
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Arrives(input) => {
+                let now = self.at();
+                self.engine.handle(input, now);
+            }
+            Happening::Carried(effect, sent) => {
+                let response = self.carry_out(effect, sent);
+                self.after(self.delays.request / 2, Happening::Arrives(response));
+            }
+            Happening::Gone(name) => {
+                let Some(pod) = self.pods.remove(&name) else { return };
+                let of_pod = PodRef { node: pod.fact.node.clone(), uid: pod.fact.id.uid().clone() };
+                self.send(EvictionInput::Pods(ObjectEvent::Deleted(of_pod.into())));
+                self.count_budgets(&pod.app);
+            }
+            Happening::Replaced(name, app) => self.add_pod(&name, &app, "spare", |_| {}),
+            Happening::Counted(name) => self.budget_counted(&name),
+        }
+    }
+}
+
+fn config() -> EvictionConfig {
+    EvictionConfig { policies: true, ..EvictionConfig::default() }
+}
+
+/// `minAvailable` of so many.
+pub(crate) fn min_available(pods: u32) -> DisruptionLimit {
+    DisruptionLimit::MinAvailable(IntOrPercent::Count(pods))
+}
