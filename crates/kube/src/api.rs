@@ -23,7 +23,7 @@ pub use dedicated_pools::PatchedNode;
 pub use permissions::{MissingPermission, Permission, check_access};
 pub use rate_limiter::RateLimiter;
 pub use request_budget::RequestBudget;
-pub use request_error::RequestError;
+pub use request_error::{BudgetRefusal, RequestError};
 pub use request_timeouts::RequestTimeouts;
 pub use time_added::TimeAddedResult;
 
@@ -200,7 +200,7 @@ impl ApiClient {
     }
 
     /// Deletes the pod with this UID (S1, D4, TE-32), in this version if one is given, with the pod's own grace period
-    /// (S10).
+    /// (S10) unless another one is given.
     ///
     /// # Errors
     /// A [`RequestError`]; [`ApiFailure::Conflict`] if the pod has another UID or version now.
@@ -209,11 +209,31 @@ impl ApiClient {
         pod: &PodName,
         uid: &Uid,
         version: Option<ResourceVersion>,
+        grace_seconds: Option<u32>,
     ) -> Result<(), RequestError> {
         let resource = ResourcePath::pod(pod, "")?;
-        let (body, hints) = (bodies::delete(uid, version), ErrorHints::Absence);
+        let (body, hints) = (bodies::delete(uid, version, grace_seconds), ErrorHints::Absence);
         let spec = RequestSpec { accept: ACCEPT_METADATA, body, hints, ..RequestSpec::default() };
         self.send(Method::DELETE, &resource, "", spec).await.map(|_| ())
+    }
+
+    /// Evicts the pod with this UID, in this version if one is given, as far as disruption budgets allow, with the
+    /// pod's own grace period unless another one is given.
+    ///
+    /// # Errors
+    /// A [`RequestError`], whose [`budget`](RequestError::budget) says whether a budget is the reason;
+    /// [`ApiFailure::Conflict`] if the pod has another UID or version now.
+    pub async fn evict(
+        &self,
+        pod: &PodName,
+        uid: &Uid,
+        version: Option<ResourceVersion>,
+        grace_seconds: Option<u32>,
+    ) -> Result<(), RequestError> {
+        let resource = ResourcePath::pod(pod, "eviction")?;
+        let (body, hints) = (bodies::evict(pod, uid, version, grace_seconds), ErrorHints::Absence);
+        let spec = RequestSpec { body, hints, ..RequestSpec::default() };
+        self.send(Method::POST, &resource, "", spec).await.map(|_| ())
     }
 
     /// Writes an event (TE-34, D8): to events.k8s.io/v1, or to core/v1 if the server has only that or permits only

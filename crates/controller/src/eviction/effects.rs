@@ -76,7 +76,7 @@ async fn execute(
         EvictionEffect::DeletePod { pod, name, version, confirmed, .. } => {
             let left = confirmed.plus(JUSTIFIED_FOR).since(clock.now().mono);
             let deleted = match api.stretched(left) {
-                Some(api) => api.delete(&name, &pod.uid, version).await,
+                Some(api) => api.delete(&name, &pod.uid, version, None).await,
                 None => Err(too_old(&name)),
             };
             let (result, error) = split_error(deleted);

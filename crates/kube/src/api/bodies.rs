@@ -3,7 +3,7 @@
 use crate::api_time::second_time;
 use bytes::Bytes;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use taintward_core::identity::{PodName, ResourceVersion, Uid};
 use taintward_core::time::Wall;
@@ -58,28 +58,38 @@ pub(crate) fn clear_disruption_target(uid: &Uid, version: &str) -> Bytes {
     Bytes::from(json!({ "metadata": metadata, "status": { "conditions": [gone] } }).to_string())
 }
 
-/// DeleteOptions with preconditions only: the grace period is the pod's own.
-pub(crate) fn delete(uid: &Uid, version: Option<ResourceVersion>) -> Bytes {
-    let mut conditions = json!({ "uid": uid.to_string() });
-    if let Some(version) = version {
-        conditions["resourceVersion"] = json!(version.to_string());
-    }
-    Bytes::from(
-        json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions }).to_string(),
-    )
+/// DeleteOptions with preconditions; without `grace_seconds`, the grace period is the pod's own.
+pub(crate) fn delete(uid: &Uid, version: Option<ResourceVersion>, grace_seconds: Option<u32>) -> Bytes {
+    let mut options = delete_options(uid, version, grace_seconds);
+    options["apiVersion"] = json!("v1");
+    options["kind"] = json!("DeleteOptions");
+    Bytes::from(options.to_string())
 }
 
-/// An eviction (`policy/v1`) of the pod with this UID in this version, with the pod's own grace period.
-pub(crate) fn evict(pod: &PodName, uid: &Uid, version: Option<ResourceVersion>) -> Bytes {
-    let mut conditions = json!({ "uid": uid.to_string() });
-    if let Some(version) = version {
-        conditions["resourceVersion"] = json!(version.to_string());
-    }
+/// An eviction (`policy/v1`) of the pod with this UID in this version.
+pub(crate) fn evict(
+    pod: &PodName,
+    uid: &Uid,
+    version: Option<ResourceVersion>,
+    grace_seconds: Option<u32>,
+) -> Bytes {
     let metadata = json!({ "namespace": pod.namespace(), "name": pod.name() });
-    let options = json!({ "preconditions": conditions });
+    let options = delete_options(uid, version, grace_seconds);
     let (api, kind) = ("policy/v1", "Eviction");
     let eviction = json!({ "apiVersion": api, "kind": kind, "metadata": metadata, "deleteOptions": options });
     Bytes::from(eviction.to_string())
+}
+
+fn delete_options(uid: &Uid, version: Option<ResourceVersion>, grace_seconds: Option<u32>) -> Value {
+    let mut conditions = json!({ "uid": uid.to_string() });
+    if let Some(version) = version {
+        conditions["resourceVersion"] = json!(version.to_string());
+    }
+    let mut options = json!({ "preconditions": conditions });
+    if let Some(seconds) = grace_seconds {
+        options["gracePeriodSeconds"] = json!(seconds);
+    }
+    options
 }
 
 /// The version of the object in a response.

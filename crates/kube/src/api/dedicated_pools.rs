@@ -242,9 +242,7 @@ impl ApiClient {
                     format!("{of_pod}, its namespace or its node has changed since the decision to evict it");
                 return Err(RequestError::ours(ApiFailure::Conflict, message));
             }
-            let body = bodies::evict(pod, uid, seen.pod.version);
-            let spec = RequestSpec { body, hints: ErrorHints::Absence, ..RequestSpec::default() };
-            self.send(Method::POST, &eviction, "", spec).await.map(|_| ())
+            self.evict(pod, uid, seen.pod.version, None).await
         })
         .await
     }

@@ -26,9 +26,20 @@ pub struct RequestError {
     pub failure: ApiFailure,
     /// What, why, and the remedy: one line, safe to print, bounded.
     pub message: String,
-    /// Whether this shows that the server is overloaded: 429; a 502, 503 or 504 that is not from a webhook, nor about a
+    /// Whether this shows that the server is overloaded: 429, unless a disruption budget is the reason; a 502, 503 or 504 that is not from a webhook, nor about a
     /// deletion; no response at all. The failure of one webhook is not a reason to send fewer requests of other kinds.
     pub overload: bool,
+    /// Whether disruption budgets are the reason that the pod was not evicted.
+    pub budget: Option<BudgetRefusal>,
+}
+
+/// How disruption budgets prevent an eviction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BudgetRefusal {
+    /// The pod's budget allows no disruption now, or has not been counted since it changed.
+    NoDisruptionAllowed,
+    /// The pod has more than one budget. The eviction API evicts no such pod, however many disruptions they allow.
+    SeveralBudgets,
 }
 
 /// What a rejection may mean beyond its code.
@@ -42,23 +53,32 @@ pub(crate) enum ErrorHints {
     Absence,
 }
 
-/// The part of a 422's body that names the rejected field.
+/// The part of a status with the causes: of a 422 the rejected fields, of a 429 the disruption budget.
 #[derive(Default, Deserialize)]
-struct InvalidStatus<'a> {
+struct DetailedStatus<'a> {
     #[serde(borrow, default)]
-    details: Option<InvalidDetails<'a>>,
+    details: Option<StatusDetails<'a>>,
 }
 
 #[derive(Deserialize)]
-struct InvalidDetails<'a> {
+struct StatusDetails<'a> {
     #[serde(borrow, default)]
-    causes: Vec<InvalidCause<'a>>,
+    causes: Vec<StatusCause<'a>>,
 }
 
 #[derive(Deserialize)]
-struct InvalidCause<'a> {
+struct StatusCause<'a> {
+    #[serde(borrow, default)]
+    reason: Cow<'a, str>,
     #[serde(borrow, default)]
     field: Cow<'a, str>,
+}
+
+impl<'a> DetailedStatus<'a> {
+    fn causes(body: &'a [u8]) -> Vec<StatusCause<'a>> {
+        let status: Self = serde_json::from_slice(body).unwrap_or_default();
+        status.details.map(|details| details.causes).unwrap_or_default()
+    }
 }
 
 impl RequestError {
@@ -96,11 +116,12 @@ impl RequestError {
             _ => sanitized(&api_status.message),
         };
         let way_out = way_out(method, resource, status, &api_status.message);
-        let overload = is_overload(method, status, &api_status.message);
+        let budget = BudgetRefusal::of(status, &api_status.message, body);
         Self {
             failure,
             message: format!("{} {resource}: {status}: {why}{way_out}", verb(method, resource)),
-            overload,
+            overload: budget.is_none() && is_overload(method, status, &api_status.message),
+            budget,
         }
     }
 
@@ -120,7 +141,7 @@ impl RequestError {
         }
         let why = sanitized(essence(&error_chain(why)));
         let message = format!("{} {resource}: no answer from the API server: {why}", verb(method, resource));
-        Self { failure: ApiFailure::Unavailable, message, overload: true }
+        Self { failure: ApiFailure::Unavailable, message, overload: true, budget: None }
     }
 
     /// No response in time: the server may have carried it out or not (P31).
@@ -132,7 +153,7 @@ impl RequestError {
             "{} {resource}: no answer from the API server within {limit:?}{unknown}",
             verb(method, resource)
         );
-        Self { failure: ApiFailure::Unavailable, message, overload: true }
+        Self { failure: ApiFailure::Unavailable, message, overload: true, budget: None }
     }
 
     /// The requests of a command took longer than all of them may.
@@ -147,7 +168,7 @@ impl RequestError {
 
     /// A failure detected here, without a status from the server.
     pub const fn ours(failure: ApiFailure, message: String) -> Self {
-        Self { failure, message, overload: false }
+        Self { failure, message, overload: false, budget: None }
     }
 
     /// The request could not be built.
@@ -183,6 +204,21 @@ impl RequestError {
     }
 }
 
+impl BudgetRefusal {
+    /// The API server's response to an eviction is a 429 with a cause, or a 500 with a message only.
+    fn of(status: StatusCode, message: &str, body: &[u8]) -> Option<Self> {
+        match status.as_u16() {
+            429 => {
+                let causes = DetailedStatus::causes(body);
+                let is_budget = causes.iter().any(|cause| cause.reason == "DisruptionBudget");
+                is_budget.then_some(Self::NoDisruptionAllowed)
+            }
+            500 if message.contains("more than one PodDisruptionBudget") => Some(Self::SeveralBudgets),
+            _ => None,
+        }
+    }
+}
+
 impl From<InvalidPath> for RequestError {
     fn from(why: InvalidPath) -> Self {
         Self::ours(ApiFailure::Rejected, why.to_string())
@@ -204,8 +240,7 @@ fn is_overload(method: &Method, status: StatusCode, message: &str) -> bool {
 /// Whether a precondition failed: another UID (`metadata.uid: field is immutable`), or a failed test of a JSON Patch,
 /// which the server reports without any details.
 fn is_precondition(body: &[u8], hints: ErrorHints) -> bool {
-    let status: InvalidStatus<'_> = serde_json::from_slice(body).unwrap_or_default();
-    let causes = status.details.map(|details| details.causes).unwrap_or_default();
+    let causes = DetailedStatus::causes(body);
     causes.iter().any(|cause| cause.field == "metadata.uid")
         || (hints == ErrorHints::Tests && causes.is_empty())
 }

@@ -61,7 +61,7 @@ async fn every_response_is_classified() {
                         if with_status { ClientReply::status(code, "Any", "because") } else { text(code) }
                     },
                 );
-            let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+            let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None, None).await.unwrap_err();
             // Only the API server's own 404 means that an object is absent, and only its Status that it has decided.
             let decides = !matches!(code, 401 | 403 | 429);
             let is_unknown = code == 404 || !with_status && decides && (400..500).contains(&code);
@@ -99,7 +99,7 @@ async fn a_proxys_response_does_not_count_as_the_api_servers() {
             act.read_node(&NodeName::new("n1")).await.unwrap_err(),
             act.read_pod(&web()).await.unwrap_err(),
             act.set_disruption_target(&web(), &uid(), None, 1, NOW).await.unwrap_err(),
-            act.delete(&web(), &uid(), None).await.unwrap_err(),
+            act.delete(&web(), &uid(), None, None).await.unwrap_err(),
         ];
         for rejection in failures {
             assert_eq!(rejection.failure, meaning, "{code}: {rejection}");
@@ -129,7 +129,7 @@ async fn only_the_servers_own_errors_are_an_overload() {
     ];
     for (code, message, overload) in rows {
         let (client, _) = server(move |_| ClientReply::status(code, "Any", message));
-        let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+        let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None, None).await.unwrap_err();
         assert_eq!(rejection.overload, overload, "{rejection}");
     }
     // A deletion may have waited for a webhook; a read waits for none.
@@ -137,12 +137,12 @@ async fn only_the_servers_own_errors_are_an_overload() {
         |_: &_| ClientReply::status(504, "Timeout", "request did not complete within the allotted timeout");
     let (client, _) = server(late);
     let act = ApiClient::new(client, "x");
-    assert!(!act.delete(&web(), &uid(), None).await.unwrap_err().overload);
+    assert!(!act.delete(&web(), &uid(), None, None).await.unwrap_err().overload);
     assert!(act.read_node(&tainted_node().name).await.unwrap_err().overload);
     let (client, _) = server(|_| ClientReply::Silence(Duration::from_secs(60)));
-    assert!(ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
+    assert!(ApiClient::new(client, "x").delete(&web(), &uid(), None, None).await.unwrap_err().overload);
     let (client, _) = server(|_| ClientReply::Reset);
-    assert!(ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
+    assert!(ApiClient::new(client, "x").delete(&web(), &uid(), None, None).await.unwrap_err().overload);
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,7 +197,7 @@ async fn retry_after_is_honoured_and_capped() {
             let headers = header.map(|value| ("retry-after", value.to_owned())).into_iter().collect();
             ClientReply::Response(429, headers, body.to_string())
         });
-        let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+        let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None, None).await.unwrap_err();
         assert_eq!(
             rejection.failure,
             ApiFailure::Throttled(seconds.map(Span::from_secs)),
@@ -210,7 +210,7 @@ async fn retry_after_is_honoured_and_capped() {
 async fn silence_and_broken_connections_leave_the_result_unknown() {
     let (client, _) = server(|_| ClientReply::Silence(Duration::from_secs(3600)));
     let (act, start) = (ApiClient::new(client, "x"), Instant::now());
-    let rejection = act.delete(&web(), &uid(), None).await.unwrap_err();
+    let rejection = act.delete(&web(), &uid(), None, None).await.unwrap_err();
     assert_eq!((rejection.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
     assert!(rejection.message.contains("within 3s"), "{rejection}");
     assert_eq!(act.longest_request(), Span::from_secs(5));
@@ -219,7 +219,7 @@ async fn silence_and_broken_connections_leave_the_result_unknown() {
     act.with_timeouts(timeout).read_node(&NodeName::new("n1")).await.unwrap_err();
     assert_eq!(start.elapsed().as_secs(), 8);
     let (client, log) = server(|_| ClientReply::Reset);
-    let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None, None).await.unwrap_err();
     assert_eq!((rejection.failure, log.lock().unwrap().len()), (ApiFailure::Unavailable, 1));
     assert!(rejection.message.contains("reset"), "{rejection}");
 }
@@ -230,11 +230,11 @@ async fn the_rate_limit_delays_or_refuses_requests() {
     let act = ApiClient::new(client, "x").with_rate_limiter(RateLimiter::new(Clock::of_runtime(NOW), 1.0, 1));
     let start = Instant::now();
     for _ in 0..3 {
-        act.delete(&web(), &uid(), None).await.unwrap();
+        act.delete(&web(), &uid(), None, None).await.unwrap();
     }
     assert_eq!(start.elapsed().as_secs(), 2);
     let (pod, uid) = (web(), uid());
-    let all = futures::future::join_all((0..10).map(|_| act.delete(&pod, &uid, None))).await;
+    let all = futures::future::join_all((0..10).map(|_| act.delete(&pod, &uid, None, None))).await;
     let rejected: Vec<_> = all.iter().filter_map(|sent| sent.as_ref().err()).collect();
     // Turns come after 1, 2 and 3 s; the one after 3 s leaves no time for the request itself.
     assert!((7..=8).contains(&rejected.len()), "{rejected:?}");
@@ -266,7 +266,7 @@ async fn messages_are_harmless_and_bounded_and_name_the_remedy() {
     let loud = "a\n\u{1b}[31mb".to_owned() + &"x".repeat(200_000);
     let (client, _) = server(move |_| ClientReply::status(400, "BadRequest", &loud));
     let rejection = ApiClient::new(client, "x")
-        .delete(&PodName::new("shop", "w\u{202e}"), &uid(), None)
+        .delete(&PodName::new("shop", "w\u{202e}"), &uid(), None, None)
         .await
         .unwrap_err();
     assert!(rejection.message.len() < 2000, "{}", rejection.message.len());
@@ -278,10 +278,10 @@ async fn messages_are_harmless_and_bounded_and_name_the_remedy() {
             "pods \"web-0\" is forbidden: User \"t\" cannot delete resource \"pods\"",
         )
     });
-    let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None, None).await.unwrap_err();
     assert!(rejection.message.ends_with("; grant the verb delete on pods in API group \"\""), "{rejection}");
     let (client, _) =
         server(|_| ClientReply::status(403, "Forbidden", "admission webhook \"w\" denied the request"));
-    let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    let rejection = ApiClient::new(client, "x").delete(&web(), &uid(), None, None).await.unwrap_err();
     assert!(!rejection.message.contains("grant"), "no grant helps against admission: {rejection}");
 }

@@ -8,7 +8,7 @@ use taintward_core::fact::{NodeFact, PodLifePhase};
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::testkit::{node, taints};
 use taintward_core::time::Wall;
-use taintward_kube::api::{ApiClient, TimeAddedResult};
+use taintward_kube::api::{ApiClient, BudgetRefusal, TimeAddedResult};
 use taintward_kube::events::{Event, EventReporter, Regarding};
 use testkit::{ObjectExt as _, pod};
 
@@ -83,8 +83,8 @@ async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
 async fn the_delete_has_its_preconditions_and_no_grace_period() {
     let (client, log) = server(|_| ClientReply::json(200, &stored_pod("44", json!([]))));
     let act = ApiClient::new(client, "host-1");
-    act.delete(&web(), &uid(), Some(ResourceVersion(43))).await.unwrap();
-    act.delete(&web(), &uid(), None).await.unwrap();
+    act.delete(&web(), &uid(), Some(ResourceVersion(43)), None).await.unwrap();
+    act.delete(&web(), &uid(), None, None).await.unwrap();
     let seen = log.lock().unwrap();
     assert_eq!(seen[0].line(), "DELETE /api/v1/namespaces/shop/pods/web-0");
     assert_eq!(seen[0].query, "timeout=2s");
@@ -94,11 +94,57 @@ async fn the_delete_has_its_preconditions_and_no_grace_period() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn another_grace_period_is_written_into_the_options() {
+    let (client, log) = server(|_| ClientReply::json(200, &stored_pod("44", json!([]))));
+    let act = ApiClient::new(client, "host-1");
+    act.delete(&web(), &uid(), None, Some(0)).await.unwrap();
+    act.evict(&web(), &uid(), None, Some(30)).await.unwrap();
+    act.evict(&web(), &uid(), Some(ResourceVersion(43)), None).await.unwrap();
+    let seen = log.lock().unwrap();
+    assert_eq!(seen[0].body["gracePeriodSeconds"], 0);
+    assert_eq!(seen[1].line(), "POST /api/v1/namespaces/shop/pods/web-0/eviction");
+    let eviction = |options: Value| {
+        let metadata = json!({ "namespace": "shop", "name": "web-0" });
+        json!({ "apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata, "deleteOptions": options })
+    };
+    let unversioned = json!({ "preconditions": { "uid": UID }, "gracePeriodSeconds": 30 });
+    assert_eq!(seen[1].body, eviction(unversioned));
+    assert_eq!(seen[2].body, eviction(json!({ "preconditions": { "uid": UID, "resourceVersion": "43" } })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_refusal_of_a_budget_is_neither_throttling_nor_overload() {
+    let several =
+        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+    let cause = |reason: &str| json!({ "causes": [{ "reason": reason, "message": "needs 3" }] });
+    for (code, message, details, budget, overload) in [
+        (429, "Cannot evict pod", cause("DisruptionBudget"), Some(BudgetRefusal::NoDisruptionAllowed), false),
+        (429, "Cannot evict pod", cause("Other"), None, true),
+        (429, "too many requests", json!(null), None, true),
+        (500, several, json!(null), Some(BudgetRefusal::SeveralBudgets), false),
+        (500, "etcdserver: timeout", json!(null), None, true),
+        (409, several, cause("DisruptionBudget"), None, false),
+    ] {
+        let mut status = crate::fake::status(code, "", message);
+        status["details"] = details;
+        let (client, _) = server(move |_| ClientReply::json(code, &status));
+        let refused = ApiClient::new(client, "x").evict(&web(), &uid(), None, None).await.unwrap_err();
+        assert_eq!((refused.budget, refused.overload), (budget, overload), "{refused:?}");
+        match code {
+            429 => assert_eq!(refused.failure, ApiFailure::Throttled(None)),
+            500 => assert_eq!(refused.failure, ApiFailure::Unavailable),
+            _ => assert_eq!(refused.failure, ApiFailure::Conflict),
+        }
+        assert!(refused.message.starts_with("create pods/eviction shop/web-0: "), "{}", refused.message);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_invalid_name_sends_nothing() {
     let (client, log) = server(|_| written());
     let act = ApiClient::new(client, "host-1");
     for name in ["", "..", "a/b"] {
-        let rejection = act.delete(&PodName::new("shop", name), &uid(), None).await.unwrap_err();
+        let rejection = act.delete(&PodName::new("shop", name), &uid(), None, None).await.unwrap_err();
         assert_eq!(rejection.failure, ApiFailure::Rejected);
         assert!(act.read_node(&NodeName::new(name)).await.is_err());
     }
