@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 /// An `EvictionPolicy`: for the evictions that it selects, how a due pod is evicted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EvictionPolicy {
     /// `metadata.name`.
     pub name: Box<str>,
@@ -47,6 +47,29 @@ pub struct EvictionPolicy {
     pub order: Option<WaveOrder>,
     /// The largest termination grace period, in seconds; a pod with a shorter one keeps its own.
     pub grace_seconds_max: Option<u32>,
+    /// Whether holds may delay these evictions.
+    pub allow_holds: bool,
+}
+
+/// Selects everything and restricts nothing; holds are allowed.
+impl Default for EvictionPolicy {
+    fn default() -> Self {
+        Self {
+            name: Box::default(),
+            priority: 0,
+            taints: Vec::new(),
+            nodes: LabelSelector::default(),
+            namespaces: LabelSelector::default(),
+            pods: LabelSelector::default(),
+            budgets: None,
+            pods_per_minute: None,
+            nodes_at_once: None,
+            unavailable_per_workload: None,
+            order: None,
+            grace_seconds_max: None,
+            allow_holds: true,
+        }
+    }
 }
 
 /// A taint that a policy selects.

@@ -10,6 +10,7 @@ mod api_status;
 mod byte_buffer;
 mod decode_error;
 mod decoded_objects;
+mod eviction_policy_objects;
 mod format;
 pub(crate) mod frames;
 mod fuzz_entry;
@@ -26,6 +27,7 @@ pub(crate) mod watch_event;
 pub use api_status::ApiStatus;
 pub use decode_error::DecodeError;
 pub use decoded_objects::{DecodedNode, DecodedPod};
+pub use eviction_policy_objects::{DeploymentObject, ReplicaSetObject, StatefulSetObject, TemplatedPod};
 pub use format::FIELD_MANAGER;
 pub(crate) use format::{NodeJson, decoded_node, decoded_pod, read_json, taints_changed};
 pub use fuzz_entry::fuzz_entry;
@@ -92,7 +94,7 @@ pub struct UndecodableObject {
 pub enum Decoded<F> {
     /// A fact.
     Object(F),
-    /// A pod without a node: nothing to decide.
+    /// A pod without a node, or a ReplicaSet of a Deployment: nothing to decide.
     Unbound(ObjectIdentity),
     /// Not understood.
     Undecodable(UndecodableObject),
@@ -179,6 +181,17 @@ impl ApiResource {
         "/apis/taintward.io/v1alpha1/tolerationpolicies",
         "tolerationpolicies",
         "TolerationPolicy",
+    );
+
+    /// Policies for evictions.
+    pub const EVICTION_POLICIES: Self =
+        Self::custom("/apis/taintward.io/v1alpha1/evictionpolicies", "evictionpolicies", "EvictionPolicy");
+    /// Disruption budgets.
+    pub const DISRUPTION_BUDGETS: Self = Self::new(
+        "policy",
+        "/apis/policy/v1/poddisruptionbudgets",
+        "poddisruptionbudgets",
+        "PodDisruptionBudget",
     );
 
     /// All objects of a kind that every server has.

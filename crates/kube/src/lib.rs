@@ -33,7 +33,7 @@
 //! });
 //! let api = ApiClient::new(kube::Client::new(server, "default"), "docs");
 //! let (pod, uid) = (PodName::new("shop", "cart"), Uid::new("pod-uid"));
-//! api.delete(&pod, &uid, Some(ResourceVersion(7))).await.map_err(|error| error.message)?;
+//! api.delete(&pod, &uid, Some(ResourceVersion(7)), None).await.map_err(|error| error.message)?;
 //! # Ok(())
 //! # }
 //! ```

@@ -17,8 +17,7 @@ use crate::wire::{
 use std::collections::BTreeMap;
 use taintward_core::admission::LabelSelector;
 use taintward_core::cluster_snapshot::{
-    BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent, NodeRecord, OwnerReference, PodRecord,
-    SnapshotBuilder,
+    BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent, NodeRecord, PodRecord, SnapshotBuilder,
 };
 use taintward_core::fact::{BindingTimes, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::{PodName, Uid};
@@ -143,7 +142,7 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
         name: PodName::new(namespace, &metadata.name),
         node: "",
         labels: metadata.labels.labels(),
-        owner: metadata.controller().map(owner),
+        owner: metadata.controller().map(OwnerReferenceJson::reference),
         job_index,
         spec: scheduling_spec(spec)?,
         beyond,
@@ -167,11 +166,6 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
         }),
         Decoded::Unbound(_) | Decoded::Undecodable(_) => into.pod(read),
     })
-}
-
-fn owner<'o>(owner: &'o OwnerReferenceJson<'_>) -> OwnerReference<'o> {
-    let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-    OwnerReference { group, kind: &owner.kind, name: &owner.name }
 }
 
 /// Converts a node for the snapshot.
@@ -201,8 +195,15 @@ pub fn node(json: &[u8]) -> Result<NodeRecord, DecodeError> {
 /// # Errors
 /// Why the budget is invalid.
 pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, DecodeError> {
-    let DisruptionBudgetJson { metadata: Fields(metadata), spec: Fields(spec), status } =
-        read_json(json).map_err(broken)?;
+    disruption_budget(read_json(json).map_err(broken)?, home)
+}
+
+/// Converts the mirror of a disruption budget.
+pub(crate) fn disruption_budget(
+    budget: DisruptionBudgetJson<'_>,
+    home: &str,
+) -> Result<DisruptionBudget, DecodeError> {
+    let DisruptionBudgetJson { metadata: Fields(metadata), spec: Fields(spec), status } = budget;
     let portion =
         |written: Option<ScalarJson<'_>>, field: &str| -> Result<Option<IntOrPercent>, DecodeError> {
             let Some(ScalarJson(text)) = written else { return Ok(None) };

@@ -8,6 +8,7 @@
 
 mod affinity;
 mod disruption_budget;
+mod eviction_policy;
 mod job;
 mod label_selector;
 mod members;
@@ -20,19 +21,24 @@ mod resources;
 mod toleration;
 mod value;
 mod watch_line;
+mod workload;
 
 pub use affinity::{AffinityJson, NodeAffinityJson, NodeTermJson, PreferredTermJson, RequiredTermsJson};
 pub use disruption_budget::{BudgetCountsJson, DisruptionBudgetJson, DisruptionBudgetSpecJson};
+pub use eviction_policy::{BudgetRespectJson, EvictionPolicySpecJson, SelectedTaintJson};
 pub use job::{
     JobConditionJson, JobJson, JobSpecJson, JobStatusJson, PodFailurePolicyJson, PodFailureRuleJson,
     UncountedPodsJson,
 };
 pub use label_selector::LabelSelectorJson;
 pub use members::{member_at, members};
-pub(crate) use metadata::{INITIAL_EVENTS_END, MIRROR, owner_kind};
+pub(crate) use metadata::{INITIAL_EVENTS_END, MIRROR, group, owner_kind};
 pub use metadata::{KnownAnnotations, ManagedFieldsJson, MetaJson, ObjectJson, OwnerReferenceJson};
 pub use node::{LeaseSpecJson, NodeConditionJson, NodeSpecJson, NodeStatusJson, TaintJson};
-pub use pod::{ContainerJson, PodConditionJson, PodJson, PodSpecJson, PodStatusJson, VolumeJson};
+pub use pod::{
+    ContainerJson, PodConditionJson, PodJson, PodSpecJson, PodStatusJson, PodTemplateJson, TemplateSpecJson,
+    VolumeJson,
+};
 pub use policy::{BackfillJson, PolicySpecJson, PolicyStatusJson, SecondsBoundsJson};
 pub use pool::{
     AppliedMarkJson, AppliedMarksJson, NamedPodJson, PoolConditionJson, PoolLabelJson, PoolMembersJson,
@@ -45,3 +51,4 @@ pub use value::{
     object_from_slice,
 };
 pub use watch_line::{KindJson, ListMetaJson, WatchLineJson};
+pub use workload::{WorkloadJson, WorkloadSpecJson};

@@ -3,10 +3,12 @@
 use super::frames::FrameDecoder;
 use super::list::ListBody;
 use super::{
-    Decoded, DecodedPod, Encoding, NamespaceObject, NodeForAllControllers, ObjectBody, PolicyObject,
-    TerminatingPod, WatchedObject, object_from_body, status_from_body, watch_event,
+    Decoded, DecodedPod, DeploymentObject, Encoding, NamespaceObject, NodeForAllControllers, ObjectBody,
+    PolicyObject, ReplicaSetObject, TemplatedPod, TerminatingPod, WatchedObject, object_from_body,
+    status_from_body, watch_event,
 };
 use taintward_core::dedicated_pools::{PoolFact, PoolNodeFact};
+use taintward_core::eviction_policy::{BudgetFact, EvictionPolicyFact};
 use taintward_core::fact::PodFact;
 use taintward_core::node_lifecycle::LeaseFact;
 
@@ -29,7 +31,12 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
             + object::<PoolFact>(encoding, bytes)
             + object::<PolicyObject>(encoding, bytes)
             + object::<NamespaceObject>(encoding, bytes)
-            + object::<PoolNodeFact>(encoding, bytes);
+            + object::<PoolNodeFact>(encoding, bytes)
+            + object::<EvictionPolicyFact>(encoding, bytes)
+            + object::<BudgetFact>(encoding, bytes)
+            + object::<DeploymentObject>(encoding, bytes)
+            + object::<ReplicaSetObject>(encoding, bytes)
+            + object::<TemplatedPod>(encoding, bytes);
         understood +=
             usize::from(matches!(object_from_body::<DecodedPod>(content_type, bytes), ObjectBody::Object(_)));
         understood += usize::from(status_from_body(content_type, bytes).is_some());

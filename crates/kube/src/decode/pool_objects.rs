@@ -39,17 +39,20 @@ pub struct NamespaceObject {
     pub facts: NamespaceFact,
 }
 
-fn identity(uid: &Uid, name: &str, version: Option<ResourceVersion>) -> ObjectIdentity {
+pub(super) fn identity(uid: &Uid, name: &str, version: Option<ResourceVersion>) -> ObjectIdentity {
     ObjectIdentity { uid: Some(uid.clone()), name: name.to_owned(), version, ..ObjectIdentity::default() }
 }
 
-/// Custom resources have no protobuf form.
-fn decode_custom<F: WatchedObject + DecodeFrom<Json>>(encoding: Encoding, bytes: &[u8]) -> Decoded<F> {
+/// Decodes a kind of which only JSON is requested, or that has no protobuf form.
+pub(super) fn decode_json_only<F: WatchedObject + DecodeFrom<Json>>(
+    encoding: Encoding,
+    bytes: &[u8],
+) -> Decoded<F> {
     match encoding {
         Encoding::Json => Json::decode(bytes),
         Encoding::Protobuf => {
             let error =
-                DecodeError::new(format!("a {} in protobuf, which no API server writes", F::RESOURCE.kind));
+                DecodeError::new(format!("a {} in protobuf, which was not requested", F::RESOURCE.kind));
             Decoded::Undecodable(UndecodableObject { identity: None, why: error.to_string() })
         }
     }
@@ -59,7 +62,7 @@ impl WatchedObject for PoolFact {
     const RESOURCE: ApiResource = ApiResource::DEDICATED_POOLS;
 
     fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
-        decode_custom(encoding, bytes)
+        decode_json_only(encoding, bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {
@@ -75,7 +78,7 @@ impl WatchedObject for PolicyObject {
     const RESOURCE: ApiResource = ApiResource::POLICIES;
 
     fn decode(encoding: Encoding, bytes: &[u8]) -> Decoded<Self> {
-        decode_custom(encoding, bytes)
+        decode_json_only(encoding, bytes)
     }
 
     fn identity(&self) -> ObjectIdentity {

@@ -1,6 +1,6 @@
-//! Mirrors the fields of `PodDisruptionBudget` that a snapshot needs.
+//! Mirrors the fields of `PodDisruptionBudget` that a snapshot and eviction policies need.
 //!
-//! - See `snapshot.rs` for what they mean.
+//! - See `snapshot.rs` and `decode/format/json/disruption_budget.rs` for what they mean.
 
 use super::{Fields, LabelSelectorJson, MetaJson, ObjectJson, ScalarJson};
 use serde::Deserialize;
@@ -26,6 +26,7 @@ pub struct DisruptionBudgetSpecJson<'a> {
 #[serde(default, rename_all = "camelCase")]
 pub struct BudgetCountsJson {
     pub observed_generation: i64,
+    pub disruptions_allowed: u32,
     pub current_healthy: u32,
     pub desired_healthy: u32,
     pub expected_pods: u32,

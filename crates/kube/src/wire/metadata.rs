@@ -12,6 +12,7 @@ use std::fmt;
 use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
+use taintward_core::cluster_snapshot::OwnerReference;
 use taintward_core::fact::PodOwnerKind;
 
 /// The mirror annotation of a static pod.
@@ -65,7 +66,7 @@ impl<'a, L, A> MetaJson<'a, L, A> {
 
     /// The kind of that owner.
     pub fn owner_kind(&self) -> PodOwnerKind {
-        self.controller().map(|owner| owner_kind(&owner.api_version, &owner.kind)).unwrap_or_default()
+        self.controller().map(|owner| owner_kind(owner.reference())).unwrap_or_default()
     }
 }
 
@@ -82,11 +83,23 @@ pub struct OwnerReferenceJson<'a> {
     pub controller: Option<bool>,
 }
 
-/// The owner's kind, from its `apiVersion` and `kind`.
-pub(crate) fn owner_kind(api_version: &str, kind: &str) -> PodOwnerKind {
-    match (api_version.split_once('/').map(|(group, _)| group), kind) {
-        (Some("apps"), "DaemonSet") => PodOwnerKind::DaemonSet,
-        (Some("batch"), "Job") => PodOwnerKind::Job,
+impl OwnerReferenceJson<'_> {
+    /// The same for the core.
+    pub fn reference(&self) -> OwnerReference<'_> {
+        OwnerReference { group: group(&self.api_version), kind: &self.kind, name: &self.name }
+    }
+}
+
+/// The part of an `apiVersion` before the slash; empty is core.
+pub(crate) fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// The kind of an owner.
+pub(crate) fn owner_kind(owner: OwnerReference<'_>) -> PodOwnerKind {
+    match (owner.group, owner.kind) {
+        ("apps", "DaemonSet") => PodOwnerKind::DaemonSet,
+        ("batch", "Job") => PodOwnerKind::Job,
         _ => PodOwnerKind::Other,
     }
 }

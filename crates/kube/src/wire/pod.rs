@@ -13,6 +13,16 @@ use serde::de::IgnoredAny;
 pub type PodJson<'a, E> =
     ObjectJson<MetaJson<'a, IfWhole<E, TextMap<'a>>>, Fields<PodSpecJson<'a, E>>, Fields<PodStatusJson<'a>>>;
 
+/// The fields that the pods of a template have in common.
+pub type PodTemplateJson<'a> = ObjectJson<MetaJson<'a, TextMap<'a>>, Fields<TemplateSpecJson>>;
+
+/// `PodSpec`, as far as eviction policies need it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct TemplateSpecJson {
+    pub termination_grace_period_seconds: Option<i64>,
+}
+
 /// `PodSpec`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", bound = "E: Extent")]

@@ -1,5 +1,7 @@
 //! Tests decoding and writing of pools, policies and related objects.
 
+mod eviction_policies;
+mod eviction_surroundings;
 mod mangled;
 mod node;
 mod policies;

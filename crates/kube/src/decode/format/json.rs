@@ -16,6 +16,8 @@ use std::borrow::Cow;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::time::Wall;
 
+mod disruption_budget;
+mod eviction_policy;
 mod json_path;
 mod lease;
 mod namespace;
@@ -23,6 +25,7 @@ mod node;
 mod pod_json;
 mod policy;
 mod pool;
+mod workload;
 
 pub(crate) use node::{NodeJson, decoded_node, taints_changed};
 pub(crate) use pod_json::decoded_pod;

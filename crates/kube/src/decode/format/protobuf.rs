@@ -7,11 +7,11 @@ use crate::api_time::time_from_parts;
 use crate::decode::{DecodeError, ObjectIdentity, SelectedLabels};
 use crate::guard_annotation::GUARD;
 use crate::hold_annotations::{HELD, HOLD};
-use crate::wire::{LONGEST_LIST, MIRROR, owner_kind};
+use crate::wire::{LONGEST_LIST, MIRROR, group};
 use std::borrow::Cow;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
-use taintward_core::fact::PodOwnerKind;
+use taintward_core::cluster_snapshot::OwnerReference;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::scheduling::Labels;
 use taintward_core::time::Wall;
@@ -21,8 +21,10 @@ mod namespace_message;
 mod node_message;
 mod object_format;
 mod pod_message;
+mod pod_template_message;
 #[cfg(test)]
 mod tests;
+mod workload_message;
 
 /// The four bytes before every Kubernetes protobuf body.
 pub(in crate::decode) const MAGIC: [u8; 4] = *b"k8s\0";
@@ -175,7 +177,7 @@ struct ProtobufMeta<'a> {
     generation: i64,
     created: Option<Wall>,
     deleting: bool,
-    owner: Option<PodOwnerKind>,
+    owner: Option<OwnerReference<'a>>,
     mirror: bool,
     made_for: &'a str,
     held: Option<&'a str>,
@@ -337,18 +339,19 @@ fn entry(value: WireValue<'_>) -> Result<(&str, &str), DecodeError> {
     Ok(entry)
 }
 
-/// Returns the kind of the controlling owner from an owner reference; `None` if it is not the controlling one.
-fn owner(value: WireValue<'_>) -> Result<Option<PodOwnerKind>, DecodeError> {
-    let (mut kind, mut group, mut controls) = ("", "", false);
+/// Returns the controlling owner from an owner reference; `None` if it is not the controlling one.
+fn owner(value: WireValue<'_>) -> Result<Option<OwnerReference<'_>>, DecodeError> {
+    let (mut kind, mut name, mut version, mut controls) = ("", "", "", false);
     for field in ProtobufFields::of(value.bytes()?) {
         match field? {
             (1, value) => kind = value.text().map_err(|error| error.at("kind"))?,
-            (5, value) => group = value.text().map_err(|error| error.at("apiVersion"))?,
+            (3, value) => name = value.text().map_err(|error| error.at("name"))?,
+            (5, value) => version = value.text().map_err(|error| error.at("apiVersion"))?,
             (6, value) => controls = value.flag().map_err(|error| error.at("controller"))?,
             _ => {}
         }
     }
-    Ok(controls.then(|| owner_kind(group, kind)))
+    Ok(controls.then(|| OwnerReference { group: group(version), kind, name }))
 }
 
 /// A `Time` or `MicroTime` message; an empty one is Go's zero time.

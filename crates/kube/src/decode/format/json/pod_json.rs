@@ -3,12 +3,27 @@
 use super::{managed, read, time, uid, version};
 use crate::decode::format::{DecodeFrom, Json, PodConditionSummary, PodFields, is_another, owns_mark};
 use crate::decode::{DecodeError, Decoded, DecodedPod};
-use crate::wire::{Essential, Extent, ObjectJson, PodConditionJson, PodJson};
+use crate::wire::{
+    Essential, Extent, ObjectJson, OwnerReferenceJson, PodConditionJson, PodJson, PodTemplateJson,
+};
+use taintward_core::cluster_snapshot::Workload;
+use taintward_core::eviction_policy::PodTemplateFact;
 use taintward_core::toleration::Toleration;
 
 impl DecodeFrom<Json> for DecodedPod {
     fn decode_from(object: &[u8]) -> Result<Decoded<Self>, DecodeError> {
         decoded_pod(&read::<PodJson<'_, Essential>>(object)?, object)
+    }
+}
+
+impl DecodeFrom<Json> for PodTemplateFact {
+    fn decode_from(object: &[u8]) -> Result<Decoded<Self>, DecodeError> {
+        let PodTemplateJson { metadata: meta, spec, .. } = read(object)?;
+        let labels = meta.labels.labels();
+        let owner = meta.controller().map(OwnerReferenceJson::reference);
+        let workload = owner.map(|owner| Workload::of(&meta.namespace, &meta.name, &labels, Some(owner)));
+        let grace_seconds = spec.termination_grace_period_seconds;
+        Ok(Decoded::Object(Self { labels, workload, grace_seconds }))
     }
 }
 

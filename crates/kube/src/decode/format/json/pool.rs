@@ -75,7 +75,10 @@ const DAEMON_SETS: [(&str, DaemonSetPolicy); 2] =
     [("Deny", DaemonSetPolicy::Deny), ("Allow", DaemonSetPolicy::Allow)];
 
 /// Parses one of these words; the default if absent.
-fn variant<T: Copy + Default>(text: Option<&Text<'_>>, variants: &[(&str, T)]) -> Result<T, DecodeError> {
+pub(super) fn variant<T: Copy + Default>(
+    text: Option<&Text<'_>>,
+    variants: &[(&str, T)],
+) -> Result<T, DecodeError> {
     let Some(text) = text else { return Ok(T::default()) };
     let found = variants.iter().find(|(variant, _)| **variant == **text);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {

@@ -3,6 +3,7 @@
 use super::{ProtobufFields, ProtobufMeta, WireValue, managed, push, time};
 use crate::decode::format::{DecodeFrom, PodConditionSummary, PodFields, Protobuf, is_another, owns_mark};
 use crate::decode::{DecodeError, Decoded, DecodedPod};
+use crate::wire::owner_kind;
 use taintward_core::identity::ResourceVersion;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
@@ -29,7 +30,7 @@ impl DecodeFrom<Protobuf> for DecodedPod {
             name: meta.name,
             version: ResourceVersion::parse(meta.version),
             generation: meta.generation,
-            owner: meta.owner.unwrap_or_default(),
+            owner: meta.owner.map(owner_kind).unwrap_or_default(),
             mirror: meta.mirror,
             made_for: meta.made_for,
             held: meta.held,
