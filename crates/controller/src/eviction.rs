@@ -26,6 +26,7 @@ use taintward_core::eviction::{EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now, Span};
+use taintward_kube::api::RequestError;
 use taintward_kube::watch::RelistTrigger;
 use tokio::sync::watch;
 
@@ -124,6 +125,11 @@ impl Controller for EvictionController {
             context.metrics.queues.added(Queue::Pod, true);
         }
         effects::request(effect, self.scope, context)
+    }
+
+    /// The pod waits for its disruption budget.
+    fn is_expected(error: &RequestError) -> bool {
+        error.budget.is_some()
     }
 
     fn on_result(&mut self, result: &EffectResult<EvictionInput>, _: &ControllerContext, now: Mono) {

@@ -73,10 +73,10 @@ async fn execute(
             let (result, error) = split_error(marked);
             (EvictionInput::Marked { pod, result }, error)
         }
-        EvictionEffect::DeletePod { pod, name, version, confirmed, .. } => {
+        EvictionEffect::DeletePod { pod, name, version, confirmed, grace_seconds, .. } => {
             let left = confirmed.plus(JUSTIFIED_FOR).since(clock.now().mono);
             let deleted = match api.stretched(left) {
-                Some(api) => api.delete(&name, &pod.uid, version, None).await,
+                Some(api) => api.delete(&name, &pod.uid, version, grace_seconds).await,
                 None => Err(too_old(&name)),
             };
             let (result, error) = split_error(deleted);
@@ -85,10 +85,10 @@ async fn execute(
         EvictionEffect::EvictPod { pod, name, confirmed, grace_seconds } => {
             let left = confirmed.plus(JUSTIFIED_FOR).since(clock.now().mono);
             let evicted = match api.stretched(left) {
-                Some(_) => Err(RequestError::ours(ApiFailure::Rejected, format!("{grace_seconds:?}"))), // XXX
+                Some(api) => api.evict(&name, &pod.uid, None, grace_seconds).await,
                 None => Err(too_old(&name)),
             };
-            let (result, error) = split_error(evicted);
+            let (result, error) = split_error(evicted.map_err(named_by_budget));
             (EvictionInput::Evicted { pod, result }, error)
         }
         EvictionEffect::ReadPod { pod, name } => {
@@ -101,6 +101,14 @@ async fn execute(
             let (result, error) = split_error(api.clear_disruption_target(&name, &pod.uid).await);
             (EvictionInput::Unmarked { pod, result }, error)
         }
+    }
+}
+
+/// A refusal because of a disruption budget is one, whatever its status.
+fn named_by_budget(error: RequestError) -> RequestError {
+    match error.budget {
+        Some(_) => RequestError { failure: ApiFailure::Budget, ..error },
+        None => error,
     }
 }
 

@@ -26,8 +26,9 @@ pub struct RequestError {
     pub failure: ApiFailure,
     /// What, why, and the remedy: one line, safe to print, bounded.
     pub message: String,
-    /// Whether this shows that the server is overloaded: 429, unless a disruption budget is the reason; a 502, 503 or 504 that is not from a webhook, nor about a
-    /// deletion; no response at all. The failure of one webhook is not a reason to send fewer requests of other kinds.
+    /// Whether this shows that the server is overloaded: 429, unless a disruption budget is the reason; a 502, 503 or 504
+    /// that is not from a webhook, nor about a deletion; no response at all. The failure of one webhook is not a reason
+    /// to send fewer requests of other kinds.
     pub overload: bool,
     /// Whether disruption budgets are the reason that the pod was not evicted.
     pub budget: Option<BudgetRefusal>,
