@@ -33,7 +33,8 @@ pub use input::EvictionInput;
 pub use notice::{CancellationReason, EvictionNotice, EvictionReason, GoverningPolicy, TaintImpact};
 pub use order::{EvictionOrder, PriorityClass};
 pub use stats::{
-    DelayReason, DelayedEviction, EvictionStall, EvictionStats, FailingEviction, PendingEviction, StallReason,
+    DelayedEviction, EvictionDelayReason, EvictionStall, EvictionStats, FailingEviction, PendingEviction,
+    StallReason,
 };
 
 /// The eviction engine. Two engines are equal if their facts and their evictions in progress are equal.

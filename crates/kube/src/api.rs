@@ -23,7 +23,7 @@ pub use dedicated_pools::PatchedNode;
 pub use permissions::{MissingPermission, Permission, check_access};
 pub use rate_limiter::RateLimiter;
 pub use request_budget::RequestBudget;
-pub use request_error::{BudgetRefusal, RequestError};
+pub use request_error::{BudgetRejection, RequestError};
 pub use request_timeouts::RequestTimeouts;
 pub use time_added::TimeAddedResult;
 

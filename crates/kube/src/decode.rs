@@ -29,7 +29,7 @@ pub use decode_error::DecodeError;
 pub use decoded_objects::{DecodedNode, DecodedPod};
 pub use eviction_policy_objects::{DeploymentObject, ReplicaSetObject, StatefulSetObject, TemplatedPod};
 pub use format::FIELD_MANAGER;
-pub(crate) use format::{NodeJson, decoded_node, decoded_pod, read_json, taints_changed};
+pub(crate) use format::{NodeJson, decoded_node, decoded_pod, disruption_budget, read_json, taints_changed};
 pub use fuzz_entry::fuzz_entry;
 pub(crate) use labels::SelectedLabels;
 pub(crate) use node_and_pod::TerminatingPod;

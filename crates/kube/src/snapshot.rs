@@ -7,18 +7,15 @@ mod job;
 pub use job::job;
 
 use crate::decode::{
-    DecodeError, Decoded, DecodedNode, NodeJson, SelectedLabels, decoded_node, decoded_pod, read_json,
+    DecodeError, Decoded, DecodedNode, NodeJson, SelectedLabels, decoded_node, decoded_pod,
+    disruption_budget, read_json,
 };
 use crate::wire::{
-    AffinityJson, CappedList, ContainerJson, DisruptionBudgetJson, Fields, NodeStatusJson, ObjectJson,
-    OwnerReferenceJson, PodJson, PodSpecJson, PreferredTermJson, QuantitiesJson, RequiredTermsJson,
-    ScalarJson, TextMap, Whole,
+    AffinityJson, CappedList, ContainerJson, Fields, NodeStatusJson, ObjectJson, OwnerReferenceJson, PodJson,
+    PodSpecJson, PreferredTermJson, QuantitiesJson, RequiredTermsJson, ScalarJson, TextMap, Whole,
 };
 use std::collections::BTreeMap;
-use taintward_core::admission::LabelSelector;
-use taintward_core::cluster_snapshot::{
-    BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent, NodeRecord, PodRecord, SnapshotBuilder,
-};
+use taintward_core::cluster_snapshot::{DisruptionBudget, NodeRecord, PodRecord, SnapshotBuilder};
 use taintward_core::fact::{BindingTimes, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::{PodName, Uid};
 use taintward_core::node_lifecycle::ConditionStatus;
@@ -196,36 +193,4 @@ pub fn node(json: &[u8]) -> Result<NodeRecord, DecodeError> {
 /// Why the budget is invalid.
 pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, DecodeError> {
     disruption_budget(read_json(json).map_err(broken)?, home)
-}
-
-/// Converts the mirror of a disruption budget.
-pub(crate) fn disruption_budget(
-    budget: DisruptionBudgetJson<'_>,
-    home: &str,
-) -> Result<DisruptionBudget, DecodeError> {
-    let DisruptionBudgetJson { metadata: Fields(metadata), spec: Fields(spec), status } = budget;
-    let portion =
-        |written: Option<ScalarJson<'_>>, field: &str| -> Result<Option<IntOrPercent>, DecodeError> {
-            let Some(ScalarJson(text)) = written else { return Ok(None) };
-            let text = text.unwrap_or_default();
-            let portion = IntOrPercent::parse(&text);
-            portion.map(Some).ok_or_else(|| {
-                DecodeError::new(format!("{text:?} is neither a number nor a percentage")).at(field)
-            })
-        };
-    let least = portion(spec.min_available, "minAvailable")?.map(DisruptionLimit::MinAvailable);
-    let most = portion(spec.max_unavailable, "maxUnavailable")?.map(DisruptionLimit::MaxUnavailable);
-    // Missing counts, or those of an earlier generation, are ignored.
-    let generation = metadata.generation.unwrap_or_default();
-    let counted =
-        status.filter(|counts| counts.observed_generation >= generation && counts.expected_pods > 0);
-    let namespace = if metadata.namespace.is_empty() { home } else { &metadata.namespace };
-    Ok(DisruptionBudget {
-        namespace: namespace.into(),
-        name: (&metadata.name).into(),
-        selector: spec.selector.map(|Fields(selector)| LabelSelector::from(selector).0),
-        floor: least.or(most),
-        status: counted
-            .map(|counts| BudgetStatus { healthy: counts.current_healthy, desired: counts.desired_healthy }),
-    })
 }

@@ -289,7 +289,7 @@ fn requests_are_counted_by_their_outcome() {
         assert_eq!(bench.value(&series), 1.0, "{label}");
     }
     assert_eq!(bench.value("taintward_precondition_conflict_total"), 2.0);
-    assert_eq!(bench.value("taintward_effect_duration_seconds_sum{effect=\"delete\"}"), 1.75);
+    assert_eq!(bench.value("taintward_effect_duration_seconds_sum{effect=\"delete\"}"), 2.0);
     effects.limit(Controller::NodeLifecycle, 32);
     let limit = |name| bench.value(&format!("taintward_concurrency_limit{{controller=\"{name}\"}}"));
     assert_eq!((limit("node-lifecycle-controller"), limit("taint-eviction-controller")), (32.0, 0.0));

@@ -31,14 +31,14 @@ mod policy_inputs;
 mod queries;
 
 /// What the pods of a template have in common, one pointer wide in each.
-type SharedTemplate = Arc<PodTemplate>;
+type SharedTemplate = Arc<TemplateFields>;
 
 /// Every distinct template.
-type TemplateInterner = SharedInterner<PodTemplate>;
+type TemplateInterner = SharedInterner<TemplateFields>;
 
 /// What the pods of a template have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct PodTemplate {
+struct TemplateFields {
     tolerations: Vec<Toleration>,
     /// For policies.
     fact: Option<Box<PodTemplateFact>>,
@@ -106,7 +106,7 @@ struct PodEntry {
 
 impl PodEntry {
     fn new(fact: PodFact, arrival: PodBinding, templates: &mut TemplateInterner) -> Self {
-        let template = PodTemplate { tolerations: fact.tolerations, fact: fact.template };
+        let template = TemplateFields { tolerations: fact.tolerations, fact: fact.template };
         let mut pod = Self {
             id: fact.id,
             template: templates.take(template),

@@ -10,17 +10,19 @@ mod decision;
 mod events;
 mod node_loads;
 mod objects;
-mod pace;
+mod rate;
 mod readiness;
+mod subject;
 mod wait_lists;
 
-pub(crate) use decision::{EvictionMode, GateDecision, GateSubject};
+pub(crate) use decision::{EvictionMode, GateDecision};
 pub(crate) use events::PolicyChange;
 pub(crate) use objects::PolicyObjects;
+pub(crate) use subject::GateSubject;
 pub(crate) use wait_lists::Delay;
 
 use super::order::EvictionOrder;
-use super::stats::{DelayReason, DelayedEviction};
+use super::stats::{DelayedEviction, EvictionDelayReason};
 use super::work_queue::QueueKey;
 use crate::identity::{NodeName, PodRef, Uid};
 use crate::time::Mono;
@@ -29,7 +31,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use budget_slots::BudgetSlots;
 use node_loads::NodeLoads;
-use pace::Paces;
+use rate::Rates;
 use readiness::Readiness;
 use wait_lists::{WaitList, WaitLists};
 
@@ -43,7 +45,7 @@ pub(crate) struct PolicyGate {
     permits: BTreeMap<PodRef, Permit>,
     loads: NodeLoads,
     slots: BudgetSlots,
-    paces: Paces,
+    rates: Rates,
     readiness: Readiness,
 }
 
@@ -114,10 +116,10 @@ impl PolicyGate {
         }
     }
 
-    /// A budget refused the eviction of a pod.
-    pub(crate) fn refused(&mut self, pod: &PodRef, now: Mono) {
+    /// A budget rejected the eviction of a pod.
+    pub(crate) fn rejected(&mut self, pod: &PodRef, now: Mono) {
         let Some(budget) = self.permits.get(pod).and_then(|permit| permit.budget.clone()) else { return };
-        let until = self.slots.refuse(&budget, pod, now);
+        let until = self.slots.reject(&budget, pod, now);
         self.lists.touch_at(until, WaitList::Budget(budget));
     }
 
@@ -131,8 +133,8 @@ impl PolicyGate {
         if let Some(budget) = &permit.budget {
             self.give_back(budget, pod);
         }
-        if self.paces.forget(&permit.policy, pod) {
-            self.lists.touch(WaitList::Pace(permit.policy));
+        if self.rates.forget(&permit.policy, pod) {
+            self.lists.touch(WaitList::Rate(permit.policy));
         }
     }
 
@@ -155,9 +157,9 @@ impl PolicyGate {
         let Some(per_minute) = self.objects.policy(&policy).and_then(|policy| policy.pods_per_minute) else {
             return Ok(());
         };
-        self.paces.send(&policy, per_minute, now)?;
-        self.paces.forget(&policy, pod);
-        self.lists.touch(WaitList::Pace(policy));
+        self.rates.send(&policy, per_minute, now)?;
+        self.rates.forget(&policy, pod);
+        self.lists.touch(WaitList::Rate(policy));
         Ok(())
     }
 
@@ -190,16 +192,19 @@ impl PolicyGate {
     pub(crate) fn delays(&self) -> impl Iterator<Item = DelayedEviction<'_>> {
         self.lists.waiting().map(|(waiting, list)| {
             let reason = match list {
-                WaitList::Sync => DelayReason::Lists,
-                WaitList::Policies => DelayReason::Policy,
-                WaitList::BudgetsOf(_) => DelayReason::SeveralBudgets,
-                WaitList::Budget(uid) => {
-                    self.objects.budgets.store().get(uid).map_or(DelayReason::Lists, DelayReason::Budget)
-                }
-                WaitList::Workload(_, workload) => DelayReason::Replicas(workload),
-                WaitList::Node(..) => DelayReason::Nodes,
-                WaitList::Wave(..) => DelayReason::Order,
-                WaitList::Pace(_) => DelayReason::Pace,
+                WaitList::Sync => EvictionDelayReason::Lists,
+                WaitList::Policies => EvictionDelayReason::Policy,
+                WaitList::BudgetsOf(_) => EvictionDelayReason::SeveralBudgets,
+                WaitList::Budget(uid) => self
+                    .objects
+                    .budgets
+                    .store()
+                    .get(uid)
+                    .map_or(EvictionDelayReason::Lists, EvictionDelayReason::Budget),
+                WaitList::Workload(_, workload) => EvictionDelayReason::Replicas(workload),
+                WaitList::Node(..) => EvictionDelayReason::Nodes,
+                WaitList::Wave(..) => EvictionDelayReason::Order,
+                WaitList::Rate(_) => EvictionDelayReason::Rate,
             };
             let policy = waiting.policy.as_ref().and_then(|uid| self.objects.policy(uid));
             DelayedEviction {
@@ -273,8 +278,8 @@ impl PolicyGate {
                 Some(budget) => self.slots.is_open(budget, None, now),
                 None => Ok(()),
             },
-            WaitList::Pace(uid) => match policy(uid).and_then(|policy| policy.pods_per_minute) {
-                Some(per_minute) => self.paces.is_open(uid, per_minute, now),
+            WaitList::Rate(uid) => match policy(uid).and_then(|policy| policy.pods_per_minute) {
+                Some(per_minute) => self.rates.is_open(uid, per_minute, now),
                 None => Ok(()),
             },
             WaitList::Workload(uid, workload) => {

@@ -24,7 +24,7 @@ impl EvictionEngine {
                 self.deleted(&pod, InFlightRequest::Delete, result, now.mono)
             }
             EvictionInput::Evicted { pod, result: Err(ApiFailure::Budget) } => {
-                self.refused_by_budget(&pod, now.mono)
+                self.rejected_by_budget(&pod, now.mono)
             }
             EvictionInput::Evicted { pod, result } => {
                 self.deleted(&pod, InFlightRequest::Evict, result, now.mono)
@@ -60,10 +60,10 @@ impl EvictionEngine {
     }
 
     /// A disruption budget does not allow the eviction now: the pod waits for the budget.
-    fn refused_by_budget(&mut self, pod: &PodRef, now: Mono) {
+    fn rejected_by_budget(&mut self, pod: &PodRef, now: Mono) {
         let failure = Err(ApiFailure::Budget);
         if self.state.queue.on_delete_response(pod, InFlightRequest::Evict, failure) {
-            self.state.queue.gate_mut().refused(pod, now);
+            self.state.queue.gate_mut().rejected(pod, now);
             self.update().finish_without_eviction(pod, now);
         }
     }

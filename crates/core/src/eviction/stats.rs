@@ -72,12 +72,12 @@ pub struct DelayedEviction<'a> {
     /// The name of the policy, if it is known.
     pub policy: Option<&'a str>,
     /// What it waits for.
-    pub reason: DelayReason<'a>,
+    pub reason: EvictionDelayReason<'a>,
 }
 
 /// What a due pod waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DelayReason<'a> {
+pub enum EvictionDelayReason<'a> {
     /// The first complete list of an object that decides how it is evicted.
     Lists,
     /// A policy is invalid, or cannot be decoded.
@@ -93,7 +93,7 @@ pub enum DelayReason<'a> {
     /// Pods of its node that leave before it are not gone.
     Order,
     /// As many pods were evicted within a minute as the policy allows.
-    Pace,
+    Rate,
 }
 
 /// An eviction that keeps failing.

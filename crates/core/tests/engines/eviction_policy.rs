@@ -61,8 +61,8 @@ fn a_budget_is_used_fully_and_never_violated() {
     assert_eq!((left_on(&world, "n1"), left_on(&world, "n2"), left_on(&world, "n3")), (0, 0, 4));
     assert!(world.monitor.deletions.iter().all(|deletion| deletion.by_eviction_api));
     assert!(
-        world.monitor.refusals.len() <= world.monitor.deletions.len(),
-        "a refused eviction waits for the budget"
+        world.monitor.rejections.len() <= world.monitor.deletions.len(),
+        "a rejected eviction waits for the budget"
     );
 }
 

@@ -31,12 +31,12 @@ pub struct RequestError {
     /// to send fewer requests of other kinds.
     pub overload: bool,
     /// Whether disruption budgets are the reason that the pod was not evicted.
-    pub budget: Option<BudgetRefusal>,
+    pub budget: Option<BudgetRejection>,
 }
 
 /// How disruption budgets prevent an eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BudgetRefusal {
+pub enum BudgetRejection {
     /// The pod's budget allows no disruption now, or has not been counted since it changed.
     NoDisruptionAllowed,
     /// The pod has more than one budget. The eviction API evicts no such pod, however many disruptions they allow.
@@ -117,7 +117,7 @@ impl RequestError {
             _ => sanitized(&api_status.message),
         };
         let way_out = way_out(method, resource, status, &api_status.message);
-        let budget = BudgetRefusal::of(status, &api_status.message, body);
+        let budget = BudgetRejection::of(status, &api_status.message, body);
         Self {
             failure,
             message: format!("{} {resource}: {status}: {why}{way_out}", verb(method, resource)),
@@ -205,7 +205,7 @@ impl RequestError {
     }
 }
 
-impl BudgetRefusal {
+impl BudgetRejection {
     /// The API server's response to an eviction is a 429 with a cause, or a 500 with a message only.
     fn of(status: StatusCode, message: &str, body: &[u8]) -> Option<Self> {
         match status.as_u16() {

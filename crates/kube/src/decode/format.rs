@@ -21,7 +21,9 @@ use taintward_core::toleration::Toleration;
 mod json;
 mod protobuf;
 
-pub(crate) use json::{NodeJson, decoded_node, decoded_pod, read as read_json, taints_changed};
+pub(crate) use json::{
+    NodeJson, decoded_node, decoded_pod, disruption_budget, read as read_json, taints_changed,
+};
 pub(super) use protobuf::{FieldHeader, MAGIC, head, kind};
 
 /// The field manager of Taintward's writes, and the name of the product in messages.

@@ -8,7 +8,7 @@ use taintward_core::fact::{NodeFact, PodLifePhase};
 use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::testkit::{node, taints};
 use taintward_core::time::Wall;
-use taintward_kube::api::{ApiClient, BudgetRefusal, TimeAddedResult};
+use taintward_kube::api::{ApiClient, BudgetRejection, TimeAddedResult};
 use taintward_kube::events::{Event, EventReporter, Regarding};
 use testkit::{ObjectExt as _, pod};
 
@@ -118,24 +118,30 @@ async fn the_refusal_of_a_budget_is_neither_throttling_nor_overload() {
         "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
     let cause = |reason: &str| json!({ "causes": [{ "reason": reason, "message": "needs 3" }] });
     for (code, message, details, budget, overload) in [
-        (429, "Cannot evict pod", cause("DisruptionBudget"), Some(BudgetRefusal::NoDisruptionAllowed), false),
+        (
+            429,
+            "Cannot evict pod",
+            cause("DisruptionBudget"),
+            Some(BudgetRejection::NoDisruptionAllowed),
+            false,
+        ),
         (429, "Cannot evict pod", cause("Other"), None, true),
         (429, "too many requests", json!(null), None, true),
-        (500, several, json!(null), Some(BudgetRefusal::SeveralBudgets), false),
+        (500, several, json!(null), Some(BudgetRejection::SeveralBudgets), false),
         (500, "etcdserver: timeout", json!(null), None, true),
         (409, several, cause("DisruptionBudget"), None, false),
     ] {
         let mut status = crate::fake::status(code, "", message);
         status["details"] = details;
         let (client, _) = server(move |_| ClientReply::json(code, &status));
-        let refused = ApiClient::new(client, "x").evict(&web(), &uid(), None, None).await.unwrap_err();
-        assert_eq!((refused.budget, refused.overload), (budget, overload), "{refused:?}");
+        let rejected = ApiClient::new(client, "x").evict(&web(), &uid(), None, None).await.unwrap_err();
+        assert_eq!((rejected.budget, rejected.overload), (budget, overload), "{rejected:?}");
         match code {
-            429 => assert_eq!(refused.failure, ApiFailure::Throttled(None)),
-            500 => assert_eq!(refused.failure, ApiFailure::Unavailable),
-            _ => assert_eq!(refused.failure, ApiFailure::Conflict),
+            429 => assert_eq!(rejected.failure, ApiFailure::Throttled(None)),
+            500 => assert_eq!(rejected.failure, ApiFailure::Unavailable),
+            _ => assert_eq!(rejected.failure, ApiFailure::Conflict),
         }
-        assert!(refused.message.starts_with("create pods/eviction shop/web-0: "), "{}", refused.message);
+        assert!(rejected.message.starts_with("create pods/eviction shop/web-0: "), "{}", rejected.message);
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! - Invariant: a plan is computed again from the facts, never adjusted (D2, TE-18).
 
-use super::{PodEntry, PodFlags, PodTemplate, TemplateInterner};
+use super::{PodEntry, PodFlags, TemplateFields, TemplateInterner};
 use crate::eviction::EvictionState;
 use crate::eviction::notice::{CancellationReason, EvictionNotice};
 use crate::eviction::order::{EvictionOrder, PriorityClass};
@@ -231,7 +231,7 @@ impl PodEntry {
         if self.template.tolerations != fact.tolerations || !is_same {
             let known = self.template.fact.clone();
             templates.give_back(&self.template);
-            let template = PodTemplate { tolerations: fact.tolerations, fact: fact.template.or(known) };
+            let template = TemplateFields { tolerations: fact.tolerations, fact: fact.template.or(known) };
             self.template = templates.take(template);
         }
         self.ready = fact.ready.unwrap_or(self.ready);

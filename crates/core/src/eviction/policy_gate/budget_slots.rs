@@ -6,10 +6,10 @@ use crate::identity::{PodRef, Uid};
 use crate::time::{Mono, Span};
 use alloc::collections::BTreeMap;
 
-/// How long the first pod waits after the API server refused an eviction because of a budget, unless the budget's status
+/// How long the first pod waits after the API server rejected an eviction because of a budget, unless the budget's status
 /// changes before; it doubles up to the maximum.
-const REFUSED_PAUSE: Span = Span::from_secs(5);
-const REFUSED_PAUSE_MAX: Span = Span::from_secs(60);
+const REJECTED_PAUSE: Span = Span::from_secs(5);
+const REJECTED_PAUSE_MAX: Span = Span::from_secs(60);
 
 /// What is known about a budget beyond its object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -18,8 +18,8 @@ struct BudgetSlot {
     holder: Option<PodRef>,
     /// No eviction is tried before this moment.
     closed_until: Option<Mono>,
-    /// How often it has refused since its object changed.
-    refusals: u32,
+    /// How often it has rejected since its object changed.
+    rejections: u32,
 }
 
 /// Every budget that an eviction had to do with.
@@ -44,7 +44,7 @@ impl BudgetSlots {
             (Some(until), _) if until <= now => Ok(()),
             (Some(until), _) => Err(Some(until)),
             (None, Some(0)) => {
-                let until = now.plus(REFUSED_PAUSE);
+                let until = now.plus(REJECTED_PAUSE);
                 slot.closed_until = Some(until);
                 Err(Some(until))
             }
@@ -63,14 +63,14 @@ impl BudgetSlots {
         slot.is_some_and(|slot| slot.holder.take().is_some())
     }
 
-    /// The budget refused the eviction of a pod: returns when the next one is tried.
-    pub(crate) fn refuse(&mut self, budget: &Uid, pod: &PodRef, now: Mono) -> Mono {
+    /// The budget rejected the eviction of a pod: returns when the next one is tried.
+    pub(crate) fn reject(&mut self, budget: &Uid, pod: &PodRef, now: Mono) -> Mono {
         let slot = self.0.entry(budget.clone()).or_default();
-        let doublings = slot.refusals.min(8);
-        slot.refusals = slot.refusals.saturating_add(1);
-        let pause = REFUSED_PAUSE.as_micros().saturating_mul(1 << doublings);
-        let pause = pause.min(REFUSED_PAUSE_MAX.as_micros());
-        let share = i64::from(jitter(pod.node.as_str(), &pod.uid, slot.refusals));
+        let doublings = slot.rejections.min(8);
+        slot.rejections = slot.rejections.saturating_add(1);
+        let pause = REJECTED_PAUSE.as_micros().saturating_mul(1 << doublings);
+        let pause = pause.min(REJECTED_PAUSE_MAX.as_micros());
+        let share = i64::from(jitter(pod.node.as_str(), &pod.uid, slot.rejections));
         let until = now.plus(Span::from_micros(pause - pause / 4 * share / 1024));
         slot.closed_until = Some(until);
         until
@@ -79,7 +79,7 @@ impl BudgetSlots {
     /// The object of the budget has changed, or is gone.
     pub(crate) fn budget_changed(&mut self, budget: &Uid) {
         if let Some(slot) = self.0.get_mut(budget) {
-            (slot.closed_until, slot.refusals) = (None, 0);
+            (slot.closed_until, slot.rejections) = (None, 0);
             if slot.holder.is_none() {
                 self.0.remove(budget);
             }

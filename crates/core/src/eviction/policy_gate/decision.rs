@@ -1,40 +1,20 @@
 //! Decides whether a due pod whose turn has come is evicted now, and how, or what it waits for.
 //!
 //! - Invariant: before its deadline a pod with a budget is evicted only by the eviction API, which asks the budget.
-//! - The checks come in the order of how long they may take: waves, nodes, budgets, replicas, pace. What a check takes is
+//! - The checks come in the order of how long they may take: waves, nodes, budgets, replicas, rate. What a check takes is
 //!   given back when the attempt ends.
 
 use super::node_loads::WaveTurn;
 use super::objects::{Governance, Unknown};
+use super::subject::GateSubject;
 use super::wait_lists::{Delay, WaitList};
 use super::{Permit, PolicyGate};
 use crate::eviction::notice::GoverningPolicy;
-use crate::eviction::order::EvictionOrder;
 use crate::eviction_policy::{EvictionPolicy, UnavailableLimit, WaveOrder};
-use crate::fact::PodTemplateFact;
-use crate::identity::{PodRef, Uid};
-use crate::scheduling::Labels;
-use crate::taint::Taint;
+use crate::identity::Uid;
 use crate::time::Mono;
-use crate::workload::Workload;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-
-/// A due pod whose turn has come.
-pub(crate) struct GateSubject<'a> {
-    pub(crate) pod: &'a PodRef,
-    pub(crate) namespace: &'a str,
-    pub(crate) template: &'a PodTemplateFact,
-    pub(crate) order: EvictionOrder,
-    /// It is ready, and counts as a replica of this workload.
-    pub(crate) workload: Option<&'a Workload>,
-    pub(crate) node: &'a Labels,
-    /// The taints because of which it is due.
-    pub(crate) taints: &'a [&'a Taint],
-    pub(crate) due: Mono,
-    /// When another taint demands its eviction too.
-    pub(crate) next_due: Option<Mono>,
-}
 
 /// How a pod is evicted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -147,9 +127,9 @@ impl PolicyGate {
                 self.check_workload(subject, uid, limit)?;
             }
             if let Some(per_minute) = policy.pods_per_minute
-                && let Err(at) = self.paces.is_open(uid, per_minute, now)
+                && let Err(at) = self.rates.is_open(uid, per_minute, now)
             {
-                let list = WaitList::Pace(uid.clone());
+                let list = WaitList::Rate(uid.clone());
                 at.into_iter().for_each(|at| self.lists.touch_at(at, list.clone()));
                 return Err(list);
             }
@@ -234,7 +214,7 @@ impl PolicyGate {
             self.readiness.leave(workload);
         }
         if policy.pods_per_minute.is_some() {
-            self.paces.prepare(&uid, pod);
+            self.rates.prepare(&uid, pod);
         }
         self.lists.wake_at(wake_at, pod);
         let workload = subject.workload.cloned();

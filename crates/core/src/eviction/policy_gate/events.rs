@@ -1,7 +1,8 @@
 //! Applies what the watches of policies, budgets, workloads and namespaces deliver, and what pods do by themselves.
 
+use super::PolicyGate;
+use super::subject::GateSubject;
 use super::wait_lists::WaitList;
-use super::{GateSubject, PolicyGate};
 use crate::eviction_policy::{
     BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind, WorkloadFact,
 };
@@ -51,15 +52,15 @@ impl PolicyGate {
     }
 
     fn settle_policies(&mut self, had_policies: bool, now: Mono) -> PolicyChange {
-        let Self { objects, invalid, paces, readiness, loads, .. } = self;
+        let Self { objects, invalid, rates, readiness, loads, .. } = self;
         *invalid =
             objects.policies().filter(|fact| !fact.policy.is_valid()).map(|fact| fact.uid.clone()).collect();
         for fact in objects.policies() {
             if let Some(per_minute) = fact.policy.pods_per_minute {
-                paces.begin(&fact.uid, per_minute, now);
+                rates.begin(&fact.uid, per_minute, now);
             }
         }
-        paces.retain(|uid| objects.policy(uid).is_some_and(|policy| policy.pods_per_minute.is_some()));
+        rates.retain(|uid| objects.policy(uid).is_some_and(|policy| policy.pods_per_minute.is_some()));
         loads.retain_policies(|uid| objects.policy(uid).is_some_and(|policy| policy.nodes_at_once.is_some()));
         let is_counted = objects.policies().any(|fact| fact.policy.unavailable_per_workload.is_some());
         let begins = is_counted != readiness.is_counted();
@@ -148,7 +149,7 @@ impl PolicyGate {
     /// A pod is found terminating, whoever deleted it: its node may be one that is being emptied. `subject` has all
     /// NoExecute taints of the node.
     pub(crate) fn observe_terminating(&mut self, subject: &GateSubject<'_>, now: Mono) {
-        let Self { objects, loads, paces, .. } = self;
+        let Self { objects, loads, rates, .. } = self;
         let policies: Vec<&EvictionPolicyFact> = objects.selecting(subject).collect();
         if policies.is_empty() {
             return;
@@ -161,7 +162,7 @@ impl PolicyGate {
                 loads.is_emptied(&fact.uid, &pod.node);
             }
             if let Some(per_minute) = fact.policy.pods_per_minute.filter(|_| !is_own) {
-                paces.observe(&fact.uid, per_minute, now);
+                rates.observe(&fact.uid, per_minute, now);
             }
         }
     }

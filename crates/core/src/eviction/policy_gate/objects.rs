@@ -1,6 +1,6 @@
 //! Stores the policies and the objects that they need, and finds the policy of an eviction.
 
-use super::GateSubject;
+use super::subject::GateSubject;
 use crate::admission::LabelSelector;
 use crate::eviction_policy::{
     BudgetFact, EvictionPolicy, EvictionPolicyFact, EvictionSubject, NamespaceLabelsFact, ReplicatedKind,

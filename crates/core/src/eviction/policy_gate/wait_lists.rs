@@ -28,14 +28,14 @@ pub(crate) enum WaitList {
     Node(Uid, NodeName),
     /// The wave of this order on this node.
     Wave(NodeName, EvictionOrder),
-    /// The pace of this policy.
-    Pace(Uid),
+    /// The rate of this policy.
+    Rate(Uid),
 }
 
 impl WaitList {
     /// Whether one pod of the list at a time gets its turn: the next one when that pod has not used up what they wait for.
     const fn is_one_at_a_time(&self) -> bool {
-        matches!(self, Self::Budget(_) | Self::Workload(..) | Self::Pace(_))
+        matches!(self, Self::Budget(_) | Self::Workload(..) | Self::Rate(_))
     }
 }
 

@@ -14,7 +14,7 @@ fn no_minute_has_more_evictions_than_the_policy_allows() {
     taint_nodes(&mut world, &["n1", "n2"], &TAINT);
     world.pass(60_500);
     assert_eq!(world.monitor.deletions.len(), 5, "one every 15 seconds");
-    assert!(world.reasons().len() == 3 && world.reasons().iter().all(|(_, reason)| reason == "slow Pace"));
+    assert!(world.reasons().len() == 3 && world.reasons().iter().all(|(_, reason)| reason == "slow Rate"));
     world.pass(61_000);
     assert_eq!(world.monitor.deletions.len(), 8);
     let gaps = world.monitor.deletions.windows(2).map(|pair| pair[1].at - pair[0].at);

@@ -20,14 +20,14 @@ pub(crate) struct Deletion {
 #[derive(Default)]
 pub(crate) struct Monitor {
     pub(crate) deletions: Vec<Deletion>,
-    pub(crate) refusals: Vec<Millis>,
+    pub(crate) rejections: Vec<Millis>,
     /// When each node got its taints, for deadlines.
     pub(crate) tainted: std::collections::BTreeMap<String, Millis>,
 }
 
 impl Monitor {
-    pub(crate) fn refused(&mut self, now: Millis) {
-        self.refusals.push(now);
+    pub(crate) fn rejected(&mut self, now: Millis) {
+        self.rejections.push(now);
     }
 
     pub(crate) fn names(&self) -> Vec<&str> {
@@ -53,7 +53,7 @@ impl Monitor {
         };
         if let Some(policy) = policy {
             check_budget(world, &policy, &deletion);
-            check_pace(world, &policy, &deletion);
+            check_rate(world, &policy, &deletion);
             check_nodes(world, &policy, &deletion);
             check_workload(world, &policy, &deletion);
             check_wave(world, &policy, &deletion);
@@ -88,7 +88,7 @@ fn check_budget(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
     assert!(deletion.by_eviction_api || is_forced, "deleted before the deadline of budgets: {deletion:?}");
 }
 
-fn check_pace(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
+fn check_rate(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
     let Some(most) = policy.pods_per_minute else { return };
     let of_policy = world.monitor.deletions.iter().filter(|one| one.policy == deletion.policy);
     let recent = of_policy.filter(|one| deletion.at - one.at < 60_000).count();

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use taintward_core::cluster_snapshot::{DisruptionLimit, IntOrPercent};
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{
-    DelayReason, EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
+    EvictionConfig, EvictionDelayReason, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
 use taintward_core::eviction_policy::{
     EvictionPolicy, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind, WorkloadFact,
@@ -252,8 +252,8 @@ impl World {
     pub(crate) fn reasons(&self) -> Vec<(String, String)> {
         let delayed = self.engine.delayed().map(|delayed| {
             let reason = match delayed.reason {
-                DelayReason::Budget(budget) => format!("Budget {}", budget.budget.name),
-                DelayReason::Replicas(workload) => format!("Replicas {workload}"),
+                EvictionDelayReason::Budget(budget) => format!("Budget {}", budget.budget.name),
+                EvictionDelayReason::Replicas(workload) => format!("Replicas {workload}"),
                 reason => format!("{reason:?}"),
             };
             (delayed.pod.uid.to_string(), format!("{} {reason}", delayed.policy.unwrap_or("-")))

@@ -27,6 +27,7 @@ mod policy;
 mod pool;
 mod workload;
 
+pub(crate) use disruption_budget::disruption_budget;
 pub(crate) use node::{NodeJson, decoded_node, taints_changed};
 pub(crate) use pod_json::decoded_pod;
 

@@ -89,7 +89,7 @@ impl World {
             [only] => {
                 let budget = self.budgets.get_mut(only).unwrap();
                 if budget.allowed == 0 {
-                    self.monitor.refused(self.now);
+                    self.monitor.rejected(self.now);
                     return Err(ApiFailure::Budget);
                 }
                 budget.allowed -= 1;

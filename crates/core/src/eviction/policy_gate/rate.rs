@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 /// The evictions of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Pace {
+struct Rate {
     /// The next one may be sent at this moment.
     next_at: Mono,
     /// Pods that may be evicted, and whose request has not been sent yet.
@@ -15,7 +15,7 @@ struct Pace {
 
 /// The evictions of every policy that limits them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Paces(BTreeMap<Uid, Pace>);
+pub(crate) struct Rates(BTreeMap<Uid, Rate>);
 
 /// The interval between two evictions: the first of `per_minute` intervals that together last a minute or longer.
 fn interval(per_minute: u32) -> Span {
@@ -28,47 +28,47 @@ fn pending_max(per_minute: u32) -> usize {
     1 + per_minute as usize / 60
 }
 
-impl Paces {
+impl Rates {
     /// A policy limits evictions. Another process may have sent one just before.
     pub(crate) fn begin(&mut self, policy: &Uid, per_minute: u32, now: Mono) {
         let next_at = now.plus(interval(per_minute));
-        self.0.entry(policy.clone()).or_insert(Pace { next_at, pending: BTreeSet::new() });
+        self.0.entry(policy.clone()).or_insert(Rate { next_at, pending: BTreeSet::new() });
     }
 
     /// Whether another pod may prepare its eviction; otherwise from when on, if time alone allows it.
     pub(crate) fn is_open(&self, policy: &Uid, per_minute: u32, now: Mono) -> Result<(), Option<Mono>> {
-        let Some(pace) = self.0.get(policy) else { return Err(None) };
-        match pace.pending.len() < pending_max(per_minute) {
-            true if pace.next_at <= now => Ok(()),
-            true => Err(Some(pace.next_at)),
+        let Some(rate) = self.0.get(policy) else { return Err(None) };
+        match rate.pending.len() < pending_max(per_minute) {
+            true if rate.next_at <= now => Ok(()),
+            true => Err(Some(rate.next_at)),
             false => Err(None),
         }
     }
 
     /// A pod prepares its eviction.
     pub(crate) fn prepare(&mut self, policy: &Uid, pod: &PodRef) {
-        self.0.get_mut(policy).into_iter().for_each(|pace| _ = pace.pending.insert(pod.clone()));
+        self.0.get_mut(policy).into_iter().for_each(|rate| _ = rate.pending.insert(pod.clone()));
     }
 
     /// A pod does not prepare its eviction any more.
     pub(crate) fn forget(&mut self, policy: &Uid, pod: &PodRef) -> bool {
-        self.0.get_mut(policy).is_some_and(|pace| pace.pending.remove(pod))
+        self.0.get_mut(policy).is_some_and(|rate| rate.pending.remove(pod))
     }
 
     /// Whether the eviction of a pod may be sent now, and counts as sent; otherwise when.
     pub(crate) fn send(&mut self, policy: &Uid, per_minute: u32, now: Mono) -> Result<(), Mono> {
-        let Some(pace) = self.0.get_mut(policy) else { return Ok(()) };
-        if now < pace.next_at {
-            return Err(pace.next_at);
+        let Some(rate) = self.0.get_mut(policy) else { return Ok(()) };
+        if now < rate.next_at {
+            return Err(rate.next_at);
         }
-        pace.next_at = now.plus(interval(per_minute));
+        rate.next_at = now.plus(interval(per_minute));
         Ok(())
     }
 
     /// Another process evicts a pod.
     pub(crate) fn observe(&mut self, policy: &Uid, per_minute: u32, now: Mono) {
         let next_at = now.plus(interval(per_minute));
-        self.0.get_mut(policy).into_iter().for_each(|pace| pace.next_at = pace.next_at.max(next_at));
+        self.0.get_mut(policy).into_iter().for_each(|rate| rate.next_at = rate.next_at.max(next_at));
     }
 
     /// Policies without a limit, or that are gone, are forgotten.
