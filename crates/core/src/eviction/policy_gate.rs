@@ -106,6 +106,7 @@ impl PolicyGate {
     pub(crate) fn pod_gone(&mut self, pod: &PodRef) {
         self.lists.remove(pod);
         self.end_permit(pod);
+        self.slots.forget_unknown(pod);
         self.loads.forget(pod);
     }
 
@@ -118,9 +119,13 @@ impl PolicyGate {
 
     /// A budget rejected the eviction of a pod.
     pub(crate) fn rejected(&mut self, pod: &PodRef, now: Mono) {
-        let Some(budget) = self.permits.get(pod).and_then(|permit| permit.budget.clone()) else { return };
-        let until = self.slots.reject(&budget, pod, now);
-        self.lists.touch_at(until, WaitList::Budget(budget));
+        match self.permits.get(pod).and_then(|permit| permit.budget.clone()) {
+            Some(budget) => {
+                let until = self.slots.reject(&budget, pod, now);
+                self.lists.touch_at(until, WaitList::Budget(budget));
+            }
+            None => _ = self.slots.reject_unknown(pod, now),
+        }
     }
 
     fn end_permit(&mut self, pod: &PodRef) {
@@ -195,6 +200,7 @@ impl PolicyGate {
                 WaitList::Sync => EvictionDelayReason::Lists,
                 WaitList::Policies => EvictionDelayReason::Policy,
                 WaitList::BudgetsOf(_) => EvictionDelayReason::SeveralBudgets,
+                WaitList::UnknownBudget(_) => EvictionDelayReason::UnknownBudget,
                 WaitList::Budget(uid) => self
                     .objects
                     .budgets
@@ -294,7 +300,11 @@ impl PolicyGate {
                 true => Ok(()),
                 false => Err(None),
             },
-            WaitList::Sync | WaitList::Policies | WaitList::BudgetsOf(_) | WaitList::Node(..) => Ok(()),
+            WaitList::Sync
+            | WaitList::Policies
+            | WaitList::BudgetsOf(_)
+            | WaitList::UnknownBudget(_)
+            | WaitList::Node(..) => Ok(()),
         };
         if let Err(Some(at)) = at {
             self.lists.touch_at(at, list.clone());

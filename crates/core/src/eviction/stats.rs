@@ -86,6 +86,8 @@ pub enum EvictionDelayReason<'a> {
     Budget(&'a BudgetFact),
     /// It has several disruption budgets: the eviction API evicts no such pod.
     SeveralBudgets,
+    /// A disruption budget rejected its eviction, and none is known that selects it.
+    UnknownBudget,
     /// As many replicas of its workload are unavailable as the policy allows.
     Replicas(&'a Workload),
     /// As many nodes are being emptied as the policy allows.

@@ -125,8 +125,27 @@ fn two_budgets_for_a_pod_are_never_asked_and_the_deadline_still_counts() {
     world.pass(29_000);
     assert_eq!((world.monitor.names().len(), world.effects.len() - before), (0, 0));
     assert_eq!(world.reasons(), [("n1-0".to_owned(), "graceful SeveralBudgets".to_owned())]);
-    world.pass(2_000);
+    world.add_pod("n3-1", "web", "n3", |_| {});
+    world.pass(1_000);
+    assert_eq!(world.reasons().len(), 1, "the budgets have changed, and still select it");
+    world.pass(1_000);
     assert_eq!(world.monitor.names(), ["n1-0"]);
+}
+
+#[test]
+fn a_budget_that_is_not_known_is_not_asked_all_the_time() {
+    let mut world = cluster(vec![graceful(Some(600))], 1);
+    world.add_budget("web", "web", min_available(3));
+    world.pass(1_000);
+    world.lose_budget("web");
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+    world.pass(300_000);
+    assert_eq!(world.reasons(), [("n1-0".to_owned(), "graceful UnknownBudget".to_owned())]);
+    let requests = world.monitor.rejections.len();
+    assert!((5..12).contains(&requests), "{requests} times in five minutes");
+    world.pass(301_000);
+    assert_eq!(world.monitor.names(), ["n1-0"], "at the deadline");
 }
 
 #[test]

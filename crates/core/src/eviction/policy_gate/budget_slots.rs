@@ -24,7 +24,19 @@ struct BudgetSlot {
 
 /// Every budget that an eviction had to do with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct BudgetSlots(BTreeMap<Uid, BudgetSlot>);
+pub(crate) struct BudgetSlots {
+    budgets: BTreeMap<Uid, BudgetSlot>,
+    /// Pods that a budget rejected although none is known that selects them: it cannot be decoded, or its watch is late.
+    unknown: BTreeMap<PodRef, Rejections>,
+}
+
+/// The rejections of a pod by budgets that are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Rejections {
+    count: u32,
+    /// No eviction is tried before this moment.
+    closed_until: Mono,
+}
 
 impl BudgetSlots {
     /// Whether the eviction of a pod, or of any, may be tried now; otherwise from when on, if time alone allows it.
@@ -34,7 +46,7 @@ impl BudgetSlots {
         pod: Option<&PodRef>,
         now: Mono,
     ) -> Result<(), Option<Mono>> {
-        let slot = self.0.entry(fact.uid.clone()).or_default();
+        let slot = self.budgets.entry(fact.uid.clone()).or_default();
         match &slot.holder {
             Some(holder) if Some(holder) != pod => return Err(None),
             Some(_) => return Ok(()),
@@ -54,35 +66,57 @@ impl BudgetSlots {
 
     /// The eviction of this pod is tried.
     pub(crate) fn take(&mut self, budget: &Uid, pod: &PodRef) {
-        self.0.entry(budget.clone()).or_default().holder = Some(pod.clone());
+        self.budgets.entry(budget.clone()).or_default().holder = Some(pod.clone());
     }
 
     /// The eviction of a pod is not in flight any more. Returns whether it was.
     pub(crate) fn give_back(&mut self, budget: &Uid, pod: &PodRef) -> bool {
-        let slot = self.0.get_mut(budget).filter(|slot| slot.holder.as_ref() == Some(pod));
+        let slot = self.budgets.get_mut(budget).filter(|slot| slot.holder.as_ref() == Some(pod));
         slot.is_some_and(|slot| slot.holder.take().is_some())
     }
 
     /// The budget rejected the eviction of a pod: returns when the next one is tried.
     pub(crate) fn reject(&mut self, budget: &Uid, pod: &PodRef, now: Mono) -> Mono {
-        let slot = self.0.entry(budget.clone()).or_default();
-        let doublings = slot.rejections.min(8);
+        let slot = self.budgets.entry(budget.clone()).or_default();
+        let until = now.plus(pause(pod, slot.rejections));
         slot.rejections = slot.rejections.saturating_add(1);
-        let pause = REJECTED_PAUSE.as_micros().saturating_mul(1 << doublings);
-        let pause = pause.min(REJECTED_PAUSE_MAX.as_micros());
-        let share = i64::from(jitter(pod.node.as_str(), &pod.uid, slot.rejections));
-        let until = now.plus(Span::from_micros(pause - pause / 4 * share / 1024));
         slot.closed_until = Some(until);
         until
     }
 
+    /// A budget rejected the eviction of a pod that no known budget selects: returns when the next one is tried.
+    pub(crate) fn reject_unknown(&mut self, pod: &PodRef, now: Mono) -> Mono {
+        let count = self.unknown.get(pod).map_or(0, |rejections| rejections.count);
+        let closed_until = now.plus(pause(pod, count));
+        self.unknown.insert(pod.clone(), Rejections { count: count.saturating_add(1), closed_until });
+        closed_until
+    }
+
+    /// Until when the eviction of a pod that no known budget selects is not tried.
+    pub(crate) fn unknown_until(&self, pod: &PodRef, now: Mono) -> Option<Mono> {
+        self.unknown.get(pod).map(|rejections| rejections.closed_until).filter(|until| *until > now)
+    }
+
+    /// A pod is gone, or a known budget selects it.
+    pub(crate) fn forget_unknown(&mut self, pod: &PodRef) {
+        self.unknown.remove(pod);
+    }
+
     /// The object of the budget has changed, or is gone.
     pub(crate) fn budget_changed(&mut self, budget: &Uid) {
-        if let Some(slot) = self.0.get_mut(budget) {
+        if let Some(slot) = self.budgets.get_mut(budget) {
             (slot.closed_until, slot.rejections) = (None, 0);
             if slot.holder.is_none() {
-                self.0.remove(budget);
+                self.budgets.remove(budget);
             }
         }
     }
+}
+
+/// The pause after so many rejections.
+fn pause(pod: &PodRef, before: u32) -> Span {
+    let pause = REJECTED_PAUSE.as_micros().saturating_mul(1 << before.min(8));
+    let pause = pause.min(REJECTED_PAUSE_MAX.as_micros());
+    let share = i64::from(jitter(pod.node.as_str(), &pod.uid, before));
+    Span::from_micros(pause - pause / 4 * share / 1024)
 }

@@ -161,7 +161,7 @@ impl PolicyGate {
         }
         let budgets = self.objects.budgets(subject.namespace, &subject.template.labels);
         let budget = match budgets[..] {
-            [] => return Ok(None),
+            [] => return self.check_unknown_budget(subject, now),
             [only] => only,
             [_, _, ..] => return Err(WaitList::BudgetsOf(subject.namespace.into())),
         };
@@ -173,6 +173,18 @@ impl PolicyGate {
                 Err(list)
             }
         }
+    }
+
+    /// No known budget selects the pod, but one may have rejected its eviction.
+    fn check_unknown_budget(
+        &mut self,
+        subject: &GateSubject<'_>,
+        now: Mono,
+    ) -> Result<Option<Uid>, WaitList> {
+        let Some(until) = self.slots.unknown_until(subject.pod, now) else { return Ok(None) };
+        let list = WaitList::UnknownBudget(subject.namespace.into());
+        self.lists.touch_at(until, list.clone());
+        Err(list)
     }
 
     fn check_workload(

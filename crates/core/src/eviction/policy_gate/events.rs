@@ -87,7 +87,7 @@ impl PolicyGate {
         if let Some(uid) = uid {
             self.slots.budget_changed(&uid);
             self.lists.touch(WaitList::Budget(uid));
-            self.lists.touch_all(|list| matches!(list, WaitList::BudgetsOf(_)));
+            self.lists.touch_all(|list| matches!(list, WaitList::BudgetsOf(_) | WaitList::UnknownBudget(_)));
         } else {
             let is_about_budgets = |list: &WaitList| {
                 matches!(list, WaitList::Budget(_) | WaitList::BudgetsOf(_) | WaitList::Sync)

@@ -18,8 +18,10 @@ pub(crate) enum WaitList {
     Sync,
     /// That a policy is corrected.
     Policies,
-    /// A change of the budgets of this namespace: the pod has several, or one that was not known.
+    /// A change of the budgets of this namespace: the pod has several.
     BudgetsOf(Box<str>),
+    /// The same: a budget rejected its eviction, and none is known that selects it.
+    UnknownBudget(Box<str>),
     /// This budget.
     Budget(Uid),
     /// Under this policy, replicas of this workload.
@@ -98,11 +100,11 @@ impl WaitLists {
     /// A pod no longer waits: its turn has come, or it is not due any more.
     pub(crate) fn remove(&mut self, pod: &PodRef) -> Option<WaitingPod> {
         let waiting = self.pods.remove(pod)?;
-        if waiting.has_turn {
+        if !waiting.has_turn {
+            self.unlist(&waiting.list, &waiting.key);
+        } else if waiting.list.is_one_at_a_time() {
             self.turns.remove(&waiting.list);
             self.changed.insert(waiting.list.clone());
-        } else {
-            self.unlist(&waiting.list, &waiting.key);
         }
         self.cancel_wake(waiting.wake_at, pod);
         Some(waiting)

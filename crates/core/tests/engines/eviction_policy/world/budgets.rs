@@ -5,7 +5,7 @@ use taintward_core::cluster_snapshot::{BudgetStatus, DisruptionBudget, Disruptio
 use taintward_core::eviction::EvictionInput;
 use taintward_core::eviction_policy::BudgetFact;
 use taintward_core::identity::{ResourceVersion, Uid};
-use taintward_core::object_event::ObjectEvent;
+use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::scheduling::{NodeOperator, NodeRequirement};
 
 impl World {
@@ -13,6 +13,12 @@ impl World {
         self.budgets.insert(name.into(), WorldBudget { app: app.into(), limit, allowed: 0, healthy: 0 });
         self.send_budget(name);
         self.count_budgets(app);
+    }
+
+    /// The object of a budget cannot be decoded any more.
+    pub(crate) fn lose_budget(&mut self, name: &str) {
+        let object = ObjectRef { name: name.into(), uid: Some(Uid::new(name)), node: None };
+        self.send(EvictionInput::Budgets(ObjectEvent::Undecodable(object)));
     }
 
     pub(super) fn budget_fact(&self, name: &str) -> BudgetFact {
