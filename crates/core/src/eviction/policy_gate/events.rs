@@ -146,8 +146,8 @@ impl PolicyGate {
         workload.filter(|_| self.readiness.is_counted()).cloned()
     }
 
-    /// A pod is found terminating, whoever deleted it: its node may be one that is being emptied. `subject` has all
-    /// NoExecute taints of the node.
+    /// A pod is found terminating: this process or another client has deleted it, and its node may be emptied now.
+    /// `subject` has all NoExecute taints of the node.
     pub(crate) fn observe_terminating(&mut self, subject: &GateSubject<'_>, now: Mono) {
         let Self { objects, loads, rates, .. } = self;
         let policies: Vec<&EvictionPolicyFact> = objects.selecting(subject).collect();
