@@ -1,4 +1,4 @@
-//! Registers DedicatedPool, PoolGuard and TolerationPolicy, from `deploy/crds`, with a check in Rust for each of their CEL rules.
+//! Registers DedicatedPool, EvictionPolicy, PoolGuard and TolerationPolicy, from `deploy/crds`, with a check in Rust for each of their CEL rules.
 
 use fakekube::custom::{self, CustomResource, RuleCheck};
 use serde_json::Value;
@@ -8,8 +8,9 @@ use taintward_core::label::{is_key, is_value};
 pub const GROUP: &str = "taintward.io";
 
 /// The definitions, as they are applied to real clusters.
-const DEFINITIONS: [&str; 3] = [
+const DEFINITIONS: [&str; 4] = [
     include_str!("../../../deploy/crds/dedicatedpools.yaml"),
+    include_str!("../../../deploy/crds/evictionpolicies.yaml"),
     include_str!("../../../deploy/crds/poolguards.yaml"),
     include_str!("../../../deploy/crds/tolerationpolicies.yaml"),
 ];
@@ -70,7 +71,36 @@ const CHECKS: &[RuleCheck] = &[
             _ => true,
         }
     }),
+    ("!has(self.waveTimeoutSeconds) || has(self.order)", |spec| {
+        !has(spec, "waveTimeoutSeconds") || has(spec, "order")
+    }),
+    (
+        "type(self) == int ? self >= 1 && self <= 999999999 : self.matches('^([1-9][0-9]{0,8}|([1-9][0-9]{0,8},)?([1-9][0-9]?|100)%)$')",
+        is_unavailable_limit,
+    ),
 ];
+
+/// Whether it is a number of replicas, a percentage, or both.
+fn is_unavailable_limit(limit: &Value) -> bool {
+    let within = |text: &str, most: i64| {
+        let digits = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits && text.parse().is_ok_and(|number: i64| (1..=most).contains(&number))
+    };
+    let Some(text) = limit.as_str() else {
+        return limit.as_i64().is_some_and(|number| (1..=REPLICAS_MAX).contains(&number));
+    };
+    let (replicas, percent) = match text.strip_suffix('%') {
+        None => (Some(text), None),
+        Some(rest) => match rest.split_once(',') {
+            None => (None, Some(rest)),
+            Some((replicas, percent)) => (Some(replicas), Some(percent)),
+        },
+    };
+    replicas.is_none_or(|text| within(text, REPLICAS_MAX)) && percent.is_none_or(|text| within(text, 100))
+}
+
+/// The largest number of replicas in a limit.
+const REPLICAS_MAX: i64 = 999_999_999;
 
 /// The size of the users of a pool in the PoolGuard.
 fn users_size(users: &Value) -> usize {

@@ -33,8 +33,9 @@ const TEMPLATES: [(&str, &str); 11] = files![
 ];
 
 /// The custom resources' definitions.
-const DEFINITIONS: [(&str, &str); 3] = [
+const DEFINITIONS: [(&str, &str); 4] = [
     ("crds/dedicatedpools.yaml", include_str!("../../../../deploy/crds/dedicatedpools.yaml")),
+    ("crds/evictionpolicies.yaml", include_str!("../../../../deploy/crds/evictionpolicies.yaml")),
     ("crds/poolguards.yaml", include_str!("../../../../deploy/crds/poolguards.yaml")),
     ("crds/tolerationpolicies.yaml", include_str!("../../../../deploy/crds/tolerationpolicies.yaml")),
 ];

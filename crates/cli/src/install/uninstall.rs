@@ -26,14 +26,11 @@ const POOLS: ObjectRef<'static> = ObjectRef {
     namespace: "",
     name: "",
 };
-/// Policies, whatever their name.
-const POLICIES: ObjectRef<'static> = ObjectRef {
-    group: "taintward.io",
-    version: "v1alpha1",
-    plural: "tolerationpolicies",
-    namespace: "",
-    name: "",
-};
+/// Policies, whatever their name, by kind.
+const POLICIES: [(&str, ObjectRef<'static>); 2] = [
+    ("evictionpolicy", ObjectRef { plural: "evictionpolicies", ..POOLS }),
+    ("tolerationpolicy", ObjectRef { plural: "tolerationpolicies", ..POOLS }),
+];
 
 /// The pause between two lists of the pools that are being deleted.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -226,7 +223,10 @@ async fn custom(
     if tried == DryRun::No {
         gone(server, values, timeout).await?;
     }
-    delete_all(server, "tolerationpolicy", POLICIES, tried).await
+    for (kind, policies) in POLICIES {
+        delete_all(server, kind, policies, tried).await?;
+    }
+    Ok(())
 }
 
 async fn delete_all(

@@ -1,7 +1,7 @@
-//! Tests both custom resources on a real API server: valid and invalid objects, and how the client reads and writes
+//! Tests the custom resources on a real API server: valid and invalid objects, and how the client reads and writes
 //! them.
 
-use crate::pools::cases::{POLICY, POOL, Wrong, policies, pools};
+use crate::pools::cases::{EVICTION_POLICY, POLICY, POOL, Wrong, eviction_policies, policies, pools};
 use crate::turn;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -27,6 +27,7 @@ const STARTUP_TIMEOUT: Duration = Duration::from_secs(60);
 
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 const POLICIES: &str = "/apis/taintward.io/v1alpha1/tolerationpolicies";
+const EVICTION_POLICIES: &str = "/apis/taintward.io/v1alpha1/evictionpolicies";
 
 #[test]
 fn pools_and_policies_on_a_real_server() {
@@ -59,7 +60,7 @@ fn kubectl(cluster: &Cluster, args: &[&str]) -> String {
 async fn define(cluster: &Cluster, api: &TestApi) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds");
     kubectl(cluster, &["apply", "-f", folder.to_str().unwrap()]);
-    for name in ["dedicatedpools", "tolerationpolicies"] {
+    for name in ["dedicatedpools", "evictionpolicies", "tolerationpolicies"] {
         let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}.taintward.io");
         wait::until("the definition to be established", STARTUP_TIMEOUT, async || {
             let object = api.get(&path).await?;
@@ -79,7 +80,11 @@ async fn define(cluster: &Cluster, api: &TestApi) {
 }
 
 async fn invalid_objects_are_refused_with_the_remedy(api: &TestApi) {
-    for (path, good, cases) in [(POOLS, POOL, pools()), (POLICIES, POLICY, policies())] {
+    for (path, good, cases) in [
+        (POOLS, POOL, pools()),
+        (POLICIES, POLICY, policies()),
+        (EVICTION_POLICIES, EVICTION_POLICY, eviction_policies()),
+    ] {
         let path = format!("{path}?dryRun=All&fieldValidation=Strict");
         let good: Value = serde_json::from_str(good).unwrap();
         api.create(&path, &good).await.unwrap();

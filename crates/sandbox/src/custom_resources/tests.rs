@@ -8,7 +8,7 @@ use fakekube::resource::{ResourceType, known};
 use fakekube::schema::{Schema, Shape};
 use serde_json::{Value, json};
 
-fn schemas() -> [Value; 3] {
+fn schemas() -> [Value; 4] {
     DEFINITIONS.map(|text| {
         let definition = yaml_to_json(text.as_bytes()).unwrap();
         definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
@@ -153,12 +153,60 @@ async fn what_is_left_out_is_filled_in_and_what_is_missing_is_named() {
 }
 
 #[tokio::test]
+async fn an_eviction_policy_is_refused_with_the_remedy() {
+    let world = World::new(&WorldSettings { nodes: 0, ..WorldSettings::default() });
+    let policies = ResourcePath::object(known(GROUP, "evictionpolicies"), "", "");
+    let by = WriteOptions::by("test");
+    let create = |name: &str, spec: &Value| {
+        let version = "taintward.io/v1alpha1";
+        let object = json!({"apiVersion": version, "kind": "EvictionPolicy", "metadata": {"name": name}, "spec": spec});
+        world.server().create(&policies, object, &by).map(|written| written.object.value())
+    };
+    let replicas = "write a number of replicas from 1, a percentage from 1% to 100%, or both";
+    for (spec, remedy) in [
+        (json!({"respectBudgets": {"deadlineSeconds": 0}}), "spec.respectBudgets.deadlineSeconds"),
+        (json!({"respectBudgets": {"deadlineSeconds": 31_536_000}}), "less than or equal to 2592000"),
+        (json!({"maxPodsPerMinute": 0}), "spec.maxPodsPerMinute"),
+        (json!({"maxNodesAtOnce": 0}), "spec.maxNodesAtOnce"),
+        (json!({"maxUnavailablePerWorkload": 0}), replicas),
+        (json!({"maxUnavailablePerWorkload": "0%"}), replicas),
+        (json!({"maxUnavailablePerWorkload": "150%"}), replicas),
+        (json!({"maxUnavailablePerWorkload": "2,10"}), replicas),
+        (json!({"maxUnavailablePerWorkload": "0,10%"}), replicas),
+        (json!({"maxUnavailablePerWorkload": "+2"}), replicas),
+        (json!({"maxUnavailablePerWorkload": ""}), replicas),
+        (json!({"order": "Priority"}), "\"PriorityClass\""),
+        (json!({"order": "PriorityClass", "waveTimeoutSeconds": 0}), "spec.waveTimeoutSeconds"),
+        (json!({"waveTimeoutSeconds": 60}), "add order: PriorityClass, or remove it"),
+        (json!({"maxTerminationGracePeriodSeconds": -1}), "spec.maxTerminationGracePeriodSeconds"),
+        (json!({"taints": [{"key": "a b"}]}), "is not a valid taint key"),
+        (json!({"taints": [{"key": "a", "values": ["b c"]}]}), "contains an invalid taint value"),
+        (json!({"podSelector": {"matchLabels": {"a b": "c"}}}), "contains an invalid label key"),
+    ] {
+        let message = create("a", &spec).expect_err(&spec.to_string()).message;
+        assert!(message.contains(remedy), "{spec}: {message}");
+    }
+    for (number, limit) in
+        [json!(1), json!("2"), json!("1%"), json!("100%"), json!("2,10%")].iter().enumerate()
+    {
+        let spec = json!({
+            "taints": [{"key": "example.com/maintenance", "values": ["now", ""]}], "nodeSelector": {},
+            "respectBudgets": {"deadlineSeconds": 2_592_000}, "maxUnavailablePerWorkload": limit,
+            "order": "PriorityClass", "waveTimeoutSeconds": 1, "maxTerminationGracePeriodSeconds": 0,
+        });
+        let kept = create(&format!("a{number}"), &spec).unwrap();
+        assert_eq!((&kept["spec"]["priority"], &kept["spec"]["allowHolds"]), (&json!(0), &json!(true)));
+    }
+    assert!(create("empty", &json!({"respectBudgets": {}})).is_ok());
+}
+
+#[tokio::test]
 async fn they_are_defined_and_served() {
     let world = World::new(&WorldSettings { nodes: 0, ..WorldSettings::default() });
     world.server().bootstrap_roles();
-    for name in ["dedicatedpools.taintward.io", "tolerationpolicies.taintward.io"] {
+    for name in ["dedicatedpools", "evictionpolicies", "tolerationpolicies"] {
         let definitions = known("apiextensions.k8s.io", "customresourcedefinitions");
-        let definition = world.server().get(definitions, "", name).unwrap();
+        let definition = world.server().get(definitions, "", &format!("{name}.taintward.io")).unwrap();
         let conditions = definition["status"]["conditions"].as_array().cloned().unwrap_or_default();
         let established =
             conditions.iter().find(|one| one["type"] == "Established").cloned().unwrap_or_default();

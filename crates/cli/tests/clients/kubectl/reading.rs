@@ -107,7 +107,10 @@ fn what_every_cluster_has_is_there() {
     harness.contains("describe clusterrole view", &["deployments.apps", "[get list watch]"]);
     harness.ok("create rolebinding readers --clusterrole=view --user=jane");
     harness.contains("get rolebinding readers", &["readers "]);
-    harness.contains("get crds", &["dedicatedpools.taintward.io", "tolerationpolicies.taintward.io"]);
+    harness.contains(
+        "get crds",
+        &["dedicatedpools.taintward.io", "evictionpolicies.taintward.io", "tolerationpolicies.taintward.io"],
+    );
     harness.ok("create service nodeport front --tcp=80");
     harness.ok("patch service front -p {\"spec\":{\"ports\":[{\"port\":80,\"name\":\"http\"}]}}");
     assert_eq!(harness.ok("get service front -o jsonpath={.spec.ports[*].name}"), "http");

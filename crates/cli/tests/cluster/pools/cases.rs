@@ -20,6 +20,16 @@ pub(crate) const POLICY: &str = r#"{
     }
 }"#;
 
+pub(crate) const EVICTION_POLICY: &str = r#"{
+    "apiVersion": "taintward.io/v1alpha1", "kind": "EvictionPolicy", "metadata": {"name": "gentle"},
+    "spec": {
+        "taints": [{"key": "example.com/maintenance", "values": ["now", ""]}], "nodeSelector": {},
+        "respectBudgets": {"deadlineSeconds": 2592000}, "maxPodsPerMinute": 1, "maxNodesAtOnce": 1,
+        "maxUnavailablePerWorkload": "2,10%", "order": "PriorityClass", "waveTimeoutSeconds": 1,
+        "maxTerminationGracePeriodSeconds": 0
+    }
+}"#;
+
 /// An invalid value, and the message about it.
 pub(crate) struct Wrong {
     pub(crate) at: &'static str,
@@ -113,5 +123,32 @@ pub(crate) fn policies() -> Vec<Wrong> {
             json!({"matchLabels": {"a": "b c"}}),
             "contains an invalid label value",
         ),
+    ]
+}
+
+pub(crate) fn eviction_policies() -> Vec<Wrong> {
+    let replicas = "write a number of replicas from 1, a percentage from 1% to 100%, or both with a comma";
+    vec![
+        wrong("/spec/respectBudgets", json!({"deadlineSeconds": 0}), "spec.respectBudgets.deadlineSeconds"),
+        wrong(
+            "/spec/respectBudgets",
+            json!({"deadlineSeconds": 31_536_000}),
+            "less than or equal to 2592000",
+        ),
+        wrong("/spec/maxPodsPerMinute", json!(0), "spec.maxPodsPerMinute"),
+        wrong("/spec/maxNodesAtOnce", json!(0), "spec.maxNodesAtOnce"),
+        wrong("/spec/maxUnavailablePerWorkload", json!(0), replicas),
+        wrong("/spec/maxUnavailablePerWorkload", json!("0%"), replicas),
+        wrong("/spec/maxUnavailablePerWorkload", json!("150%"), replicas),
+        wrong("/spec/maxUnavailablePerWorkload", json!("2,10"), replicas),
+        wrong("/spec/maxUnavailablePerWorkload", json!(1.5), "must be of type integer,string"),
+        wrong("/spec/order", json!("Priority"), "supported values: \"PriorityClass\""),
+        wrong("/spec/waveTimeoutSeconds", json!(0), "spec.waveTimeoutSeconds"),
+        wrong("/spec", json!({"waveTimeoutSeconds": 60}), "add order: PriorityClass, or remove it"),
+        wrong("/spec/maxTerminationGracePeriodSeconds", json!(-1), "spec.maxTerminationGracePeriodSeconds"),
+        wrong("/spec/taints", json!([{"key": "a b"}]), "is not a valid taint key: use at most 63"),
+        wrong("/spec/taints", json!([{"key": "a", "values": ["b c"]}]), "contains an invalid taint value"),
+        wrong("/spec/podSelector", json!({"matchLabels": {"a b": "c"}}), "contains an invalid label key"),
+        wrong("/spec/perMinute", json!(1), "unknown field \"spec.perMinute\""),
     ]
 }
