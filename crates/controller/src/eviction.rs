@@ -5,10 +5,13 @@
 
 mod effects;
 mod messages;
+mod policies;
 pub(crate) mod progress;
 mod reporting;
 #[cfg(test)]
 pub(crate) mod tests;
+
+pub(crate) use policies::{PolicyDemand, PolicyFollower, PolicyWatches};
 
 use crate::controller::{Controller, EffectOf, InputOf, NoticeOf, ReportSink};
 use crate::controller_context::ControllerContext;
@@ -35,6 +38,8 @@ pub(crate) struct EvictionController {
     /// Whether countdowns are on hold (NL-48); never if node lifecycle runs elsewhere.
     hold: watch::Receiver<bool>,
     holds: bool,
+    /// `None`: no eviction policy exists for this process.
+    policies: Option<PolicyFollower>,
     /// Writes `timeAdded`, if enabled.
     time_added: Option<TimeAddedWriter>,
     /// Triggers a relist of everything.
@@ -50,7 +55,7 @@ pub(crate) struct EvictionController {
 impl EvictionController {
     pub(crate) fn new(
         scope: EvictionScope,
-        hold: watch::Receiver<bool>,
+        (hold, policies): (watch::Receiver<bool>, Option<PolicyFollower>),
         stamp_taints: bool,
         relist_now: RelistTrigger,
         progress: ProgressReporter,
@@ -58,6 +63,7 @@ impl EvictionController {
         Self {
             hold,
             holds: false,
+            policies,
             time_added: stamp_taints.then(TimeAddedWriter::default),
             relist_now,
             other_controller_lines: LogRateLimit::per_minute(1),
@@ -108,7 +114,12 @@ impl Controller for EvictionController {
         }
         let holds = *self.hold.borrow_and_update();
         let changed = std::mem::replace(&mut self.holds, holds) != holds;
-        changed.then_some(EvictionInput::CountdownHold(holds)).into_iter().collect()
+        let hold = changed.then_some(EvictionInput::CountdownHold(holds));
+        hold.into_iter().chain(self.policies.as_ref().map(PolicyFollower::input)).collect()
+    }
+
+    fn share(&self, engine: &EvictionEngine) {
+        self.policies.iter().for_each(|policies| policies.share(engine));
     }
 
     fn is_slow(effect: &EffectOf<Self>) -> bool {

@@ -15,7 +15,7 @@ use crate::control_loop::{ControlLoop, LoopHealth};
 use crate::controller::Controller;
 use crate::controller_context::ControllerContext;
 use crate::dedicated_pools::{DedicatedPoolController, PoolStreamDemand};
-use crate::eviction::EvictionController;
+use crate::eviction::{EvictionController, PolicyDemand, PolicyFollower};
 use crate::eviction::progress::{ProgressReporter, StalledEvictions};
 use crate::metrics::{ControllerMetrics, Resource};
 use crate::metrics_readers;
@@ -69,6 +69,14 @@ struct WatchSet {
     namespaces: WatchSlot,
     /// Only started for backfill.
     policies: WatchSlot,
+    /// Only started if eviction policies are enabled.
+    eviction_policies: WatchSlot,
+    /// Only running while an eviction policy needs it, like the following ones.
+    budgets: WatchSlot,
+    deployments: WatchSlot,
+    replica_sets: WatchSlot,
+    stateful_sets: WatchSlot,
+    policy_demand: PolicyDemand,
     /// Whether there is a pool, as far as is known.
     demand: PoolStreamDemand,
     /// Triggers a relist of all of them.
@@ -77,7 +85,7 @@ struct WatchSet {
 
 /// The queues of the control loops.
 struct EngineQueues {
-    eviction: Option<WatchQueues<EvictionInput>>,
+    eviction: Option<(WatchQueues<EvictionInput>, PolicyDemand)>,
     node_lifecycle: Option<WatchQueues<NodeLifecycleInput>>,
     pools: Option<(WatchQueues<DedicatedPoolInput>, PoolStreamDemand)>,
     toleration_seconds: Option<WatchQueues<TolerationSecondsInput>>,
@@ -191,6 +199,7 @@ async fn run_in(
     tasks.0.push(tokio::spawn(clock_watch::report(clock.clone(), Arc::clone(&health_state.metrics))));
     let (nodes_health, leases_health) = (watches.nodes.health.clone(), watches.leases.health.clone());
     let definition = watches.pools.health.clone();
+    let policy_definition = watches.eviction_policies.health.clone();
     let relist_now = watches.relist_now.clone();
     let EngineQueues { eviction, node_lifecycle, pools, toleration_seconds } =
         watches.listen((&streams, &heartbeats), &settings, &health_state.metrics, &clock, &mut tasks);
@@ -226,8 +235,10 @@ async fn run_in(
     let pools = pools
         .map(|(queues, demand)| shared.dedicated_pools(definition, demand).run(queues, shutdown.clone()));
     let eviction = settings.controllers.eviction().zip(eviction);
-    let pods = eviction
-        .map(|(scope, queues)| shared.eviction(scope, held, relist_now).run(queues, shutdown.clone()));
+    let pods = eviction.map(|(scope, (queues, demand))| {
+        let policies = settings.eviction_policies.then(|| PolicyFollower::new(policy_definition, demand));
+        shared.eviction(scope, held, relist_now, policies).run(queues, shutdown.clone())
+    });
     let toleration_seconds =
         toleration_seconds.map(|queues| shared.toleration_seconds().run(queues, shutdown.clone()));
     let (pods, nodes) = (to_its_end(pods), to_its_end(nodes));
@@ -277,10 +288,11 @@ impl SharedParts<'_> {
         scope: EvictionScope,
         hold: watch::Receiver<bool>,
         relist_now: RelistTrigger,
+        policies: Option<PolicyFollower>,
     ) -> ControlLoop<EvictionController> {
         let stamp_taints = self.settings.stamp_taints && self.settings.mode == WriteMode::Enforce;
         let progress = ProgressReporter::new(self.health_state.stalled.clone());
-        let controller = EvictionController::new(scope, hold, stamp_taints, relist_now, progress);
+        let controller = EvictionController::new(scope, (hold, policies), stamp_taints, relist_now, progress);
         self.control_loop(EvictionEngine::new(config(self.settings)), controller, &self.health_state.eviction)
     }
 
@@ -361,6 +373,7 @@ fn config(settings: &ControllerSettings) -> EvictionConfig {
             Marking::Jobs => DisruptionConditionPolicy::Jobs,
             Marking::Never => DisruptionConditionPolicy::Never,
         },
+        policies: settings.eviction_policies,
         pods_appear_late: settings.controllers.eviction() == Some(EvictionScope::GuardedPods),
         ..EvictionConfig::default()
     }

@@ -24,6 +24,8 @@ pub struct ControllerSettings {
     pub marking: Marking,
     /// Whether `timeAdded` is written to NoExecute taints that were observed to appear without one (D1).
     pub stamp_taints: bool,
+    /// Whether `EvictionPolicy` objects govern evictions; needs the controller of taint eviction.
+    pub eviction_policies: bool,
     /// Whether the toleration operators `Lt` and `Gt` compare numbers (MATCH-6).
     pub numeric_operators: bool,
     /// Lease election; `None` means that this process is the only one, or that it observes and needs no lease.

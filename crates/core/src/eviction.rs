@@ -388,6 +388,17 @@ impl EvictionEngine {
         self.cache.pods_on(node)
     }
 
+    /// Whether a policy needs to know disruption budgets.
+    pub fn needs_budgets(&self) -> bool {
+        self.state.queue.gate().objects().policies().any(|fact| fact.policy.budgets.is_some())
+    }
+
+    /// Whether a policy needs to know the replicas of workloads.
+    pub fn needs_workloads(&self) -> bool {
+        let mut policies = self.state.queue.gate().objects().policies();
+        policies.any(|fact| fact.policy.unavailable_per_workload.is_some())
+    }
+
     /// Returns the due pods that policies delay, and what each waits for.
     pub fn delayed(&self) -> impl Iterator<Item = DelayedEviction<'_>> {
         self.state.queue.gate().delays()

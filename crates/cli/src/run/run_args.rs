@@ -108,6 +108,11 @@ struct BehaviourArgs {
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     stamp_taints: bool,
+    /// Lets EvictionPolicy objects decide how due pods are evicted: by the eviction API, at what rate, in which order.
+    /// It needs more permissions
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    eviction_policies: bool,
     /// Feature gates, as Name=true,Name=false. TaintTolerationComparisonOperators (false by default) lets the
     /// operators Lt and Gt compare numbers; those of older releases are understood, with a warning
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = feature_gates::parse)]
@@ -171,6 +176,13 @@ impl TryFrom<RunArgs> for RunOptions {
                 text: "has no effect in observe mode, which writes nothing".into(),
             });
         }
+        let eviction_policies = args.behaviour.eviction_policies && controllers.taint_eviction;
+        if args.behaviour.eviction_policies && !eviction_policies {
+            notices.push(FlagNotice {
+                flag: "--eviction-policies".into(),
+                text: "has no effect without taint-eviction-controller".into(),
+            });
+        }
         let election = args.election.resolve()?.filter(|_| mode == WriteMode::Enforce);
         let cluster = args.cluster.resolve()?;
         let serving = args.serving.resolve(&mut notices)?;
@@ -181,6 +193,7 @@ impl TryFrom<RunArgs> for RunOptions {
             mode,
             marking,
             stamp_taints,
+            eviction_policies,
             numeric_operators: value(gates, FeatureGate::ComparisonOperators).unwrap_or(false),
             exempt_namespaces: args.behaviour.exempt_namespaces,
             election,

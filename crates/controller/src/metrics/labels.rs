@@ -21,6 +21,16 @@ closed_label! {
         Namespaces => "namespaces",
         /// Policies; only where toleration-backfill-controller runs.
         Policies => "tolerationpolicies",
+        /// Eviction policies.
+        EvictionPolicies => "evictionpolicies",
+        /// Disruption budgets, for eviction policies.
+        DisruptionBudgets => "poddisruptionbudgets",
+        /// Deployments, for eviction policies.
+        Deployments => "deployments",
+        /// ReplicaSets, for eviction policies.
+        ReplicaSets => "replicasets",
+        /// StatefulSets, for eviction policies.
+        StatefulSets => "statefulsets",
     }
 }
 

@@ -66,6 +66,9 @@ impl HealthState {
             checks.push(Check::new("loop", Scope::Live, is_alive(&self.eviction.heartbeat)));
             let stalled = self.stalled.subscribe();
             checks.push(Check::new("evictions", Scope::Ready, progress::check(stalled, clock.clone())));
+            if settings.eviction_policies {
+                checks.push(watch("watch-eviction-policies", &watches.eviction_policies));
+            }
         }
         if settings.controllers.node_lifecycle.is_some() {
             checks.push(watch("watch-leases", &watches.leases));
@@ -78,7 +81,7 @@ impl HealthState {
         }
         if settings.controllers.dedicated_pools {
             checks.push(watch("watch-pools", &watches.pools));
-            if !settings.controllers.follow_namespaces() {
+            if !settings.controllers.follow_namespaces() && !settings.eviction_policies {
                 checks.push(while_demanded("watch-namespaces", &watches.namespaces));
             }
             checks.push(Check::new("sync-pools", Scope::Ready, is_synced(&self.dedicated_pools.synced)));
@@ -89,7 +92,7 @@ impl HealthState {
             checks.push(Check::new("sync-toleration-seconds", Scope::Ready, is_synced(synced)));
             checks.push(Check::new("loop-toleration-seconds", Scope::Live, is_alive(heartbeat)));
         }
-        if settings.controllers.follow_namespaces() {
+        if settings.controllers.follow_namespaces() || settings.eviction_policies {
             checks.push(watch("watch-namespaces", &watches.namespaces));
         }
         if settings.controllers.toleration_backfill.is_some() {

@@ -30,7 +30,8 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
     if settings.controllers.node_lifecycle.is_some() {
         needs.extend(["list", "watch"].map(node_lease));
     }
-    if settings.controllers.dedicated_pools || settings.controllers.follow_namespaces() {
+    let follows_namespaces = settings.controllers.follow_namespaces() || settings.eviction_policies;
+    if settings.controllers.dedicated_pools || follows_namespaces {
         needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, "", "namespaces")));
     }
     if settings.controllers.toleration_backfill.is_some() {
@@ -38,6 +39,9 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
     }
     if settings.controllers.dedicated_pools {
         needs.extend(["list", "watch"].map(|verb| Permission::everywhere(verb, GROUP, "dedicatedpools")));
+    }
+    if settings.eviction_policies {
+        needs.extend(for_eviction_policies());
     }
     if settings
         .serving
@@ -74,8 +78,25 @@ fn needs(settings: &ControllerSettings) -> Vec<Permission> {
     needs
 }
 
+/// What eviction policies are, and what they need to know.
+fn for_eviction_policies() -> impl Iterator<Item = Permission> {
+    let watched = [
+        (GROUP, "evictionpolicies"),
+        ("policy", "poddisruptionbudgets"),
+        ("apps", "deployments"),
+        ("apps", "replicasets"),
+        ("apps", "statefulsets"),
+    ];
+    watched.into_iter().flat_map(|(group, resource)| {
+        ["list", "watch"].map(|verb| Permission::everywhere(verb, group, resource))
+    })
+}
+
 fn for_eviction(settings: &ControllerSettings) -> Vec<Permission> {
     let mut needs = vec![Permission::everywhere("delete", "", "pods")];
+    if settings.eviction_policies {
+        needs.push(Permission::everywhere("create", "", "pods/eviction"));
+    }
     if settings.marking != Marking::Never {
         needs.push(Permission::everywhere("patch", "", "pods/status"));
     }

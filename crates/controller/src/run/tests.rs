@@ -15,6 +15,7 @@ fn settings() -> ControllerSettings {
         mode: WriteMode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
+        eviction_policies: false,
         numeric_operators: false,
         election: Some(ElectionSettings::default()),
         serving: ServingSettings { bind_address, metrics_port: None, secure: None },

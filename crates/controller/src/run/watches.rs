@@ -4,7 +4,7 @@
 
 use super::{EngineQueues, WatchSet, WatchSlot};
 use crate::dedicated_pools::{self, PoolStreamDemand};
-use crate::eviction;
+use crate::eviction::{self, PolicyDemand, PolicyWatches};
 use crate::fan_out::{EventForm, FanOut};
 use crate::metrics::{ControllerMetrics, Resource};
 use crate::node_lifecycle;
@@ -16,11 +16,15 @@ use crate::watch_queues::WatchReceiver;
 use kube::Client;
 use std::sync::Arc;
 use taintward_core::dedicated_pools::PoolNodeFact;
+use taintward_core::eviction_policy::NamespaceLabelsFact;
 use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::toleration_guard::guarded_node;
 use taintward_kube::clock::Clock;
-use taintward_kube::decode::{Decoded, DecodedPod, NamespaceObject, NodeForAllControllers, WatchedObject};
+use taintward_kube::decode::{
+    Decoded, DecodedPod, NamespaceObject, NodeForAllControllers, TemplatedPod, WatchedObject,
+};
 use taintward_kube::watch::{RelistTrigger, StreamHealth};
 use tokio::sync::{mpsc, watch};
 
@@ -41,6 +45,12 @@ impl WatchSet {
             pools: slot(Resource::Pools, |seed| seed.rotate_left(23)),
             namespaces: slot(Resource::Namespaces, |seed| seed.rotate_left(41)),
             policies: slot(Resource::Policies, |seed| seed.rotate_left(53)),
+            eviction_policies: slot(Resource::EvictionPolicies, |seed| seed.rotate_left(7)),
+            budgets: slot(Resource::DisruptionBudgets, |seed| seed.rotate_left(11)),
+            deployments: slot(Resource::Deployments, |seed| seed.rotate_left(19)),
+            replica_sets: slot(Resource::ReplicaSets, |seed| seed.rotate_left(29)),
+            stateful_sets: slot(Resource::StatefulSets, |seed| seed.rotate_left(37)),
+            policy_demand: PolicyDemand::default(),
             demand: PoolStreamDemand::new(relist_now.clone()),
             relist_now,
         }
@@ -48,6 +58,20 @@ impl WatchSet {
 
     /// Starts the watches that the enabled controllers need.
     pub(super) fn listen(
+        self,
+        clients: (&Client, &Client),
+        settings: &ControllerSettings,
+        metrics: &Arc<ControllerMetrics>,
+        clock: &Clock,
+        tasks: &mut TaskSet,
+    ) -> EngineQueues {
+        match settings.eviction_policies {
+            true => self.listen_to::<TemplatedPod>(clients, settings, metrics, clock, tasks),
+            false => self.listen_to::<DecodedPod>(clients, settings, metrics, clock, tasks),
+        }
+    }
+
+    fn listen_to<P: WatchedPod>(
         self,
         (streams, heartbeats): (&Client, &Client),
         settings: &ControllerSettings,
@@ -58,32 +82,46 @@ impl WatchSet {
         let controllers = &settings.controllers;
         let fan_out = |slot: &WatchSlot| metrics.watches.undecodable.of(slot.resource);
         let mut nodes = FanOut::<NodeForAllControllers>::new(fan_out(&self.nodes));
-        let mut pods = FanOut::<DecodedPod>::new(fan_out(&self.pods));
+        let mut pods = FanOut::<P>::new(fan_out(&self.pods));
         let mut namespaces = FanOut::<NamespaceObject>::new(fan_out(&self.namespaces));
         let relist_now = self.relist_now;
         let mut spawner = WatchSpawner { settings, metrics, clock, tasks, relist_now };
 
+        let policy_demand = self.policy_demand;
         let eviction = controllers.eviction().map(|scope| {
-            let (node, pod) = eviction_forms(scope);
-            eviction::watch_queues(nodes.subscribe(node), pods.subscribe(pod), metrics)
+            let (node, pod) = eviction_forms(scope, settings.eviction_policies);
+            let queues = eviction::watch_queues(nodes.subscribe(node), pods.subscribe(pod), metrics);
+            if !settings.eviction_policies {
+                return queues;
+            }
+            let (budgets, workloads) = (|| Some(policy_demand.budgets()), || Some(policy_demand.workloads()));
+            let policies = PolicyWatches {
+                policies: spawner.watch(streams, self.eviction_policies, None),
+                namespaces: namespaces.subscribe(|namespace, listed| applied(labels_of(namespace), listed)),
+                budgets: spawner.watch(streams, self.budgets, budgets()),
+                deployments: spawner.watch(streams, self.deployments, workloads()),
+                replica_sets: spawner.watch(streams, self.replica_sets, workloads()),
+                stateful_sets: spawner.watch(streams, self.stateful_sets, workloads()),
+            };
+            policies.add_to(queues)
         });
         let node_lifecycle = controllers.node_lifecycle.is_some().then(|| {
             let leases = spawner.watch(heartbeats, self.leases, None);
             let nodes = nodes.subscribe(|node, listed| applied(node.node.health.clone(), listed));
-            let pods = pods.subscribe(|pod, listed| applied(pod.health(), listed));
+            let pods = pods.subscribe(|pod: &P, listed| applied(pod.pod().health(), listed));
             node_lifecycle::watch_queues(leases, nodes, pods)
         });
         let pools = controllers.dedicated_pools.then(|| {
             let on = || self.demand.on();
             let nodes = nodes.subscribe_while(on(), pool_node);
-            let pods = pods.subscribe_while(on(), |pod, listed| present(pod, pod.resident(), listed));
+            let pods = pods.subscribe_while(on(), |pod: &P, listed| present(pod, pod.pod().resident(), listed));
             let namespaces = namespaces.subscribe(|namespace, listed| applied(namespace.clone(), listed));
             let pools = spawner.watch(streams, self.pools, None);
             dedicated_pools::watch_queues(pools, nodes, namespaces, pods)
         });
         let toleration_seconds = controllers.change_seconds().then(|| {
             let nodes = nodes.subscribe(|node, listed| applied(node.node.for_holds(), listed));
-            let pods = pods.subscribe(|pod, listed| present(pod, pod.for_holds(), listed));
+            let pods = pods.subscribe(|pod: &P, listed| present(pod, pod.pod().for_holds(), listed));
             let is_backfilled = controllers.toleration_backfill.is_some();
             let seconds = controllers.follow_namespaces().then(|| SecondsWatches {
                 namespaces: namespaces.subscribe(|namespace, listed| applied(namespace.clone(), listed)),
@@ -95,9 +133,10 @@ impl WatchSet {
         let for_pools = |needed: bool| (!needed).then(|| self.demand.on());
         spawner.share(streams, self.nodes, for_pools(controllers.watch_pods()), nodes);
         spawner.share(streams, self.pods, for_pools(controllers.watch_pods()), pods);
-        spawner.share(streams, self.namespaces, for_pools(controllers.follow_namespaces()), namespaces);
+        let are_namespaces_needed = controllers.follow_namespaces() || settings.eviction_policies;
+        spawner.share(streams, self.namespaces, for_pools(are_namespaces_needed), namespaces);
         EngineQueues {
-            eviction,
+            eviction: eviction.map(|queues| (queues, policy_demand)),
             node_lifecycle,
             pools: pools.map(|queues| (queues, self.demand)),
             toleration_seconds,
@@ -105,19 +144,72 @@ impl WatchSet {
     }
 }
 
+/// A pod as its watch delivers it, with what eviction policies need or without.
+trait WatchedPod: WatchedObject + Sync {
+    fn pod(&self) -> &DecodedPod;
+
+    /// The pod as taint eviction sees it.
+    fn evictable(&self) -> PodFact;
+}
+
+impl WatchedPod for DecodedPod {
+    fn pod(&self) -> &DecodedPod {
+        self
+    }
+
+    fn evictable(&self) -> PodFact {
+        self.pod.clone()
+    }
+}
+
+impl WatchedPod for TemplatedPod {
+    fn pod(&self) -> &DecodedPod {
+        &self.pod
+    }
+
+    fn evictable(&self) -> PodFact {
+        PodFact {
+            ready: Some(self.pod.ready == Some(ConditionStatus::True)),
+            template: Some(Box::new(self.template.clone())),
+            ..self.pod.pod.clone()
+        }
+    }
+}
+
 /// The node and the pod as taint eviction sees them.
-fn eviction_forms(
+fn eviction_forms<P: WatchedPod>(
     scope: EvictionScope,
-) -> (EventForm<NodeForAllControllers, NodeFact>, EventForm<DecodedPod, PodFact>) {
+    with_policies: bool,
+) -> (EventForm<NodeForAllControllers, NodeFact>, EventForm<P, PodFact>) {
+    let pod = |pod: &P, listed| applied(pod.evictable(), listed);
     match scope {
-        EvictionScope::AllPods => (
-            |node, listed| applied(node.node.taints.clone(), listed),
-            |pod, listed| applied(pod.pod.clone(), listed),
-        ),
+        EvictionScope::AllPods if with_policies => (labelled_node, pod),
+        EvictionScope::AllPods => (|node, listed| applied(node.node.taints.clone(), listed), pod),
         EvictionScope::GuardedPods => (
             |node, listed| applied(guarded_node(node.node.taints.clone()), listed),
-            |pod, listed| present(pod, pod.for_guard(), listed),
+            |pod, listed| present(pod, pod.pod().for_guard(), listed),
         ),
+    }
+}
+
+/// A node with its labels. If they cannot be decoded, nor can the node: a policy might delay evictions from it.
+fn labelled_node(node: &NodeForAllControllers, listed: bool) -> ObjectEvent<NodeFact> {
+    match &node.member {
+        Decoded::Object(member) => {
+            let labels = Some(Box::new(member.node.labels.clone()));
+            applied(NodeFact { labels, ..node.node.taints.clone() }, listed)
+        }
+        Decoded::Undecodable(_) | Decoded::Unbound(_) => ObjectEvent::Undecodable(node.identity().into()),
+    }
+}
+
+fn labels_of(namespace: &NamespaceObject) -> NamespaceLabelsFact {
+    let NamespaceObject { uid, version, name, facts } = namespace;
+    NamespaceLabelsFact {
+        uid: uid.clone(),
+        version: *version,
+        name: name.clone(),
+        labels: facts.labels.clone(),
     }
 }
 

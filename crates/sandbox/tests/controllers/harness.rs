@@ -108,6 +108,7 @@ pub(crate) fn alone() -> ControllerSettings {
         mode: WriteMode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
+        eviction_policies: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
         election: None,

@@ -387,6 +387,7 @@ fn settings(elected: bool, seed: u64, node_lifecycle: Option<NodeLifecycleConfig
         mode: WriteMode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
+        eviction_policies: false,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
         election: elected.then(ElectionSettings::default),
