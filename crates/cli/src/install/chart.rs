@@ -157,6 +157,7 @@ fn chart_values(values: &InstallValues) -> Value {
                 "controllers": controller.controllers,
                 "mode": controller.mode,
                 "stampTaints": controller.stamp_taints,
+                "evictionPolicies": controller.eviction_policies,
                 "extraArgs": controller.controller_arg,
             },
             "webhook": {

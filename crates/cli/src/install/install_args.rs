@@ -139,6 +139,9 @@ pub(crate) struct ControllerValues {
     /// Writes timeAdded to NoExecute taints that appear without one
     #[arg(long)]
     pub(crate) stamp_taints: bool,
+    /// Lets EvictionPolicy objects decide how due pods are evicted, and grants what that needs
+    #[arg(long)]
+    pub(crate) eviction_policies: bool,
     /// An additional flag of `taintward run`, as in --controller-arg=--v=2; may be repeated
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true, value_parser = flag)]
     pub(crate) controller_arg: Vec<String>,

@@ -104,6 +104,7 @@ pub(super) fn everything(values: &InstallValues) -> InstallValues {
     all.controller.controllers = format!("*,{}", KNOWN.join(","));
     "enforce".clone_into(&mut all.controller.mode);
     all.controller.stamp_taints = true;
+    all.controller.eviction_policies = true;
     all.common.replicas = values.common.replicas.max(2);
     if values.monitoring.with_monitoring {
         all.monitoring.with_everything();
