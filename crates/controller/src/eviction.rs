@@ -6,6 +6,7 @@
 mod effects;
 mod messages;
 mod policies;
+mod policy_status_writer;
 pub(crate) mod progress;
 mod reporting;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use crate::metrics::{self, ControllerMetrics, Queue};
 use crate::settings::EvictionScope;
 use crate::time_added_writer::TimeAddedWriter;
 use crate::watch_queues::{WatchQueues, WatchReceiver};
+use policy_status_writer::PolicyStatusWriter;
 use progress::ProgressReporter;
 use std::sync::Arc;
 use taintward_core::engine::Lane;
@@ -40,6 +42,7 @@ pub(crate) struct EvictionController {
     holds: bool,
     /// `None`: no eviction policy exists for this process.
     policies: Option<PolicyFollower>,
+    policy_statuses: PolicyStatusWriter,
     /// Writes `timeAdded`, if enabled.
     time_added: Option<TimeAddedWriter>,
     /// Triggers a relist of everything.
@@ -64,6 +67,7 @@ impl EvictionController {
             hold,
             holds: false,
             policies,
+            policy_statuses: PolicyStatusWriter::new(),
             time_added: stamp_taints.then(TimeAddedWriter::default),
             relist_now,
             other_controller_lines: LogRateLimit::per_minute(1),
@@ -116,6 +120,18 @@ impl Controller for EvictionController {
         let changed = std::mem::replace(&mut self.holds, holds) != holds;
         let hold = changed.then_some(EvictionInput::CountdownHold(holds));
         hold.into_iter().chain(self.policies.as_ref().map(PolicyFollower::input)).collect()
+    }
+
+    fn after_tick(
+        &mut self,
+        engine: &mut EvictionEngine,
+        _: Span,
+        context: &ControllerContext,
+    ) -> Option<EvictionInput> {
+        if self.policies.is_some() {
+            self.policy_statuses.start(engine, context, context.clock.now());
+        }
+        None
     }
 
     fn share(&self, engine: &EvictionEngine) {
@@ -197,7 +213,9 @@ impl Controller for EvictionController {
         let retry = engine.retry_at().filter(|at| *at > now);
         let time_added = self.time_added.as_ref().filter(|_| context.may_write());
         let time_added = time_added.and_then(TimeAddedWriter::next_wakeup);
-        engine.deadline_at().into_iter().chain(retry).chain(time_added).min()
+        let statuses = self.policies.as_ref().filter(|_| context.may_write());
+        let statuses = statuses.and_then(|_| self.policy_statuses.next_wakeup());
+        engine.deadline_at().into_iter().chain(retry).chain(time_added).chain(statuses).min()
     }
 
     async fn side_event(&mut self, context: &ControllerContext) -> Option<EvictionInput> {
@@ -209,6 +227,7 @@ impl Controller for EvictionController {
         };
         tokio::select! {
             () = time_added => None,
+            () = self.policy_statuses.finish(context) => None,
             // The value is read before the next tick.
             Ok(()) = self.hold.changed() => None,
         }
@@ -217,6 +236,9 @@ impl Controller for EvictionController {
     async fn drain(&mut self, context: &ControllerContext) {
         if let Some(time_added) = self.time_added.as_mut().filter(|writer| writer.is_in_flight()) {
             time_added.finish(context).await;
+        }
+        if self.policy_statuses.is_in_flight() {
+            self.policy_statuses.finish(context).await;
         }
     }
 }

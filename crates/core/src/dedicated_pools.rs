@@ -27,9 +27,7 @@ mod watch_demand;
 pub use conditions::{ELSEWHERE, observed_status, set_progressing};
 pub use effect::{PoolEffect, PoolEffectFailure, PoolEffectKey, PoolGuardWrite, PoolResponse};
 pub use explanation::{PoolNodeDelay, PoolNodeExplanation};
-pub use fact::{
-    FINALIZER, GUARD_LABEL, PoolCondition, PoolFact, PoolNamespaceFact, PoolNodeFact, RecordedStatus,
-};
+pub use fact::{FINALIZER, GUARD_LABEL, PoolFact, PoolNamespaceFact, PoolNodeFact, RecordedStatus};
 pub use guard_size::{GUARD_BUDGET, GUARD_MAX};
 pub use input::{DedicatedPoolConfig, DedicatedPoolInput};
 pub use notice::DedicatedPoolNotice;

@@ -18,24 +18,25 @@ use work_queue::{InFlightRequest, WorkQueue};
 
 mod cache;
 mod config;
+mod delay_reason;
 mod effect;
 mod input;
 mod notice;
 mod order;
 mod policy_gate;
+mod policy_status;
 mod responses;
 mod stats;
 mod work_queue;
 
 pub use config::{CONFIRM_AGE_LIMIT, DisruptionConditionPolicy, EvictionConfig};
+pub use delay_reason::{DelayCategory, DelayedEviction, EvictionDelayReason};
 pub use effect::EvictionEffect;
 pub use input::EvictionInput;
 pub use notice::{CancellationReason, EvictionNotice, EvictionReason, GoverningPolicy, TaintImpact};
 pub use order::{EvictionOrder, PriorityClass};
-pub use stats::{
-    DelayedEviction, EvictionDelayReason, EvictionStall, EvictionStats, FailingEviction, PendingEviction,
-    StallReason,
-};
+pub use policy_status::{EvictionPolicyStatus, OldestDelay};
+pub use stats::{EvictionStall, EvictionStats, FailingEviction, PendingEviction, StallReason};
 
 /// The eviction engine. Two engines are equal if their facts and their evictions in progress are equal.
 ///
@@ -386,22 +387,6 @@ impl EvictionEngine {
     /// Returns all pods that are bound to a node, in any phase.
     pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = PodRef> {
         self.cache.pods_on(node)
-    }
-
-    /// Whether a policy needs to know disruption budgets.
-    pub fn needs_budgets(&self) -> bool {
-        self.state.queue.gate().objects().policies().any(|fact| fact.policy.budgets.is_some())
-    }
-
-    /// Whether a policy needs to know the replicas of workloads.
-    pub fn needs_workloads(&self) -> bool {
-        let mut policies = self.state.queue.gate().objects().policies();
-        policies.any(|fact| fact.policy.unavailable_per_workload.is_some())
-    }
-
-    /// Returns the due pods that policies delay, and what each waits for.
-    pub fn delayed(&self) -> impl Iterator<Item = DelayedEviction<'_>> {
-        self.state.queue.gate().delays()
     }
 
     /// Returns all unfinished evictions that failed at least once.

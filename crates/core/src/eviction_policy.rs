@@ -8,7 +8,9 @@ mod facts;
 mod problems;
 
 pub use crate::fact::PodTemplateFact;
-pub use facts::{BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind, WorkloadFact};
+pub use facts::{
+    BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, RecordedPolicyStatus, ReplicatedKind, WorkloadFact,
+};
 pub use problems::{DEADLINE_MAX, PolicyProblem};
 
 use crate::admission::LabelSelector;
@@ -126,9 +128,9 @@ impl EvictionPolicy {
     /// Whether the policy selects an eviction because of this taint.
     pub fn selects(&self, taint: &Taint, subject: EvictionSubject<'_>) -> bool {
         self.selects_taint(taint)
-            && self.nodes.selects(subject.node)
-            && self.namespaces.selects(subject.namespace)
-            && self.pods.selects(subject.pod)
+            && may_select(&self.nodes, subject.node)
+            && may_select(&self.namespaces, subject.namespace)
+            && may_select(&self.pods, subject.pod)
     }
 
     /// Whether the policy selects evictions because of this taint.
@@ -145,6 +147,11 @@ impl EvictionPolicy {
     pub fn precedence(&self) -> (Reverse<i32>, &str) {
         (Reverse(self.priority), &self.name)
     }
+}
+
+/// Whether the selector selects these labels, or might if it were valid.
+fn may_select(selector: &LabelSelector, labels: &Labels) -> bool {
+    selector.selects(labels) || !selector.errors().is_empty()
 }
 
 impl UnavailableLimit {

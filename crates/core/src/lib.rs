@@ -114,6 +114,7 @@ pub mod object_event;
 mod object_store;
 pub mod quantity;
 pub mod scheduling;
+pub mod status_condition;
 pub mod taint;
 pub mod taint_edit;
 pub mod taint_start;

@@ -6,6 +6,7 @@
 
 mod bodies;
 mod dedicated_pools;
+mod eviction_policies;
 mod node_lifecycle;
 pub mod paged_list;
 mod path;

@@ -58,6 +58,7 @@ pub mod object_client;
 pub mod pools;
 pub mod snapshot;
 mod split_mix;
+mod status_condition;
 pub mod toleration_writer;
 pub mod watch;
 pub mod webhook_config;

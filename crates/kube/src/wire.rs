@@ -18,6 +18,7 @@ mod pod;
 mod policy;
 mod pool;
 mod resources;
+mod status_condition;
 mod toleration;
 mod value;
 mod watch_line;
@@ -25,7 +26,9 @@ mod workload;
 
 pub use affinity::{AffinityJson, NodeAffinityJson, NodeTermJson, PreferredTermJson, RequiredTermsJson};
 pub use disruption_budget::{BudgetCountsJson, DisruptionBudgetJson, DisruptionBudgetSpecJson};
-pub use eviction_policy::{BudgetRespectJson, EvictionPolicySpecJson, SelectedTaintJson};
+pub use eviction_policy::{
+    BudgetRespectJson, EvictionPolicySpecJson, EvictionPolicyStatusJson, SelectedTaintJson,
+};
 pub use job::{
     JobConditionJson, JobJson, JobSpecJson, JobStatusJson, PodFailurePolicyJson, PodFailureRuleJson,
     UncountedPodsJson,
@@ -41,10 +44,11 @@ pub use pod::{
 };
 pub use policy::{BackfillJson, PolicySpecJson, PolicyStatusJson, SecondsBoundsJson};
 pub use pool::{
-    AppliedMarkJson, AppliedMarksJson, NamedPodJson, PoolConditionJson, PoolLabelJson, PoolMembersJson,
-    PoolSpecJson, PoolStatusJson, PoolTaintJson, PoolUsersJson, ServiceAccountJson,
+    AppliedMarkJson, AppliedMarksJson, NamedPodJson, PoolLabelJson, PoolMembersJson, PoolSpecJson,
+    PoolStatusJson, PoolTaintJson, PoolUsersJson, ServiceAccountJson,
 };
 pub use resources::{QuantitiesJson, ResourcesJson, ScalarJson};
+pub use status_condition::StatusConditionJson;
 pub use toleration::TolerationJson;
 pub use value::{
     CappedList, Essential, Extent, Fields, IfWhole, LONGEST_LIST, StringList, Text, TextMap, Whole,

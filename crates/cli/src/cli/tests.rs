@@ -63,6 +63,7 @@ fn the_defaults_are_those_of_the_reference() {
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
+        eviction_policies: false,
         exempt_namespaces: Vec::new(),
         election: Some(ElectionSettings {
             lease_duration: Duration::from_secs(15),
@@ -92,7 +93,7 @@ fn every_flag_reaches_its_setting() {
          --node-startup-grace-period=30s --node-eviction-rate=1 --secondary-node-eviction-rate=0.5 \
          --unhealthy-zone-threshold=0.7 --large-cluster-size-threshold=9 --hold-countdowns=false \
          --lift-taints-together=false --exempt-namespaces=monitoring,backup \
-         --disruption-condition=jobs --stamp-taints --feature-gates=TaintTolerationComparisonOperators=true \
+         --disruption-condition=jobs --stamp-taints --eviction-policies --feature-gates=TaintTolerationComparisonOperators=true \
          --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
          --leader-elect-retry-period=500ms --leader-elect-resource-lock=leases --leader-elect-resource-name=a.b \
          --leader-elect-resource-namespace=ns --bind-address=::1 --metrics-port=1 --secure-port=2 \
@@ -129,6 +130,7 @@ fn every_flag_reaches_its_setting() {
         marking: Marking::Jobs,
         stamp_taints: true,
         numeric_operators: true,
+        eviction_policies: true,
         exempt_namespaces: vec!["monitoring".into(), "backup".into()],
         election: Some(ElectionSettings {
             lease_duration: Duration::from_secs(60),

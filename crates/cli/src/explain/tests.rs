@@ -78,6 +78,7 @@ fn controller(server: &ApiServer) -> tokio::task::JoinHandle<()> {
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
+        eviction_policies: false,
         exempt_namespaces: Vec::new(),
         election: None,
         serving: ServingSettings { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },

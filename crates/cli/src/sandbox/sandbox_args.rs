@@ -247,7 +247,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         mode: WriteMode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
-        eviction_policies: false,
+        eviction_policies: true,
         numeric_operators: false,
         exempt_namespaces: Vec::new(),
         // The tour needs no election. Otherwise another Taintward may run alongside this one, and the Lease shows

@@ -7,8 +7,9 @@ use crate::controller_context::ControllerContext;
 use crate::event_recorder::EventRecorder;
 use crate::settings::WriteMode;
 use taintward_core::admission::pool::{Reason, UnauthorizedPod};
-use taintward_core::dedicated_pools::{DedicatedPoolNotice, ELSEWHERE, PoolCondition};
+use taintward_core::dedicated_pools::{DedicatedPoolNotice, ELSEWHERE};
 use taintward_core::identity::Uid;
+use taintward_core::status_condition::StatusCondition;
 use taintward_core::time::Wall;
 use taintward_kube::events::{Event, EventReporter, Regarding};
 
@@ -52,7 +53,7 @@ fn ready_changed(
     recorder: &mut EventRecorder,
     (name, uid): (Box<str>, Uid),
     before: Option<&str>,
-    ready: &PoolCondition,
+    ready: &StatusCondition,
     at: Wall,
 ) {
     let (pool, reason) = (&*name, &*ready.reason);

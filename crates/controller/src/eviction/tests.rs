@@ -138,7 +138,7 @@ fn controller() -> EvictionController {
 pub(in crate::eviction) fn controller_with(stalled: watch::Sender<StalledEvictions>) -> EvictionController {
     let (hold, relist_now) = (watch::channel(false).1, RelistTrigger::default());
     let progress = ProgressReporter::new(stalled);
-    EvictionController::new(EvictionScope::AllPods, hold, false, relist_now, progress)
+    EvictionController::new(EvictionScope::AllPods, (hold, None), false, relist_now, progress)
 }
 
 pub(in crate::eviction) fn leading(clock: &Clock, span: Option<Span>) -> Leadership {

@@ -134,7 +134,7 @@ closed_label! {
         GuardPools => "guard_pools",
         /// Clearing the seconds of a pod's tolerations, restoring them, or setting others.
         WriteSeconds => "write_seconds",
-        /// Writing the status of a policy: how far backfill is.
+        /// Writing the status of a TolerationPolicy or an EvictionPolicy.
         UpdatePolicyStatus => "tell_policy",
         /// Recording an event (TE-34).
         Event => "event",

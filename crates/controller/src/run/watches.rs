@@ -114,7 +114,8 @@ impl WatchSet {
         let pools = controllers.dedicated_pools.then(|| {
             let on = || self.demand.on();
             let nodes = nodes.subscribe_while(on(), pool_node);
-            let pods = pods.subscribe_while(on(), |pod: &P, listed| present(pod, pod.pod().resident(), listed));
+            let pods =
+                pods.subscribe_while(on(), |pod: &P, listed| present(pod, pod.pod().resident(), listed));
             let namespaces = namespaces.subscribe(|namespace, listed| applied(namespace.clone(), listed));
             let pools = spawner.watch(streams, self.pools, None);
             dedicated_pools::watch_queues(pools, nodes, namespaces, pods)

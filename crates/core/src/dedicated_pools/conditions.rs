@@ -1,10 +1,9 @@
 //! Computes the conditions `Ready`, `Offended`, `Advised` and `Guarded` of a pool's status.
-//!
-//! - Invariant: `lastTransitionTime` changes only when the status of the condition changes.
 
-use super::fact::{PoolCondition, PoolFact, RecordedStatus};
+use super::fact::{PoolFact, RecordedStatus};
 use super::guard_coverage::GuardCoverage;
 use crate::admission::pool::{PoolAssessment, PoolFinding, PoolStatus, PoolValidity, Reason};
+use crate::status_condition::{ConditionState, StatusCondition};
 use crate::time::Wall;
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -16,9 +15,6 @@ pub const ELSEWHERE: &str = "PodsElsewhere";
 
 /// The condition about the PoolGuard.
 const GUARDED: &str = "Guarded";
-
-/// The longest message of a condition, in characters.
-const MESSAGE_MAX: usize = 4_096;
 
 /// Returns the status to report. A condition whose status is unchanged keeps its transition time.
 pub fn observed_status(
@@ -61,31 +57,22 @@ pub(crate) fn set_guarded(
     }
 }
 
-fn condition(seen: &PoolFact, kind: &str, (is, reason, message): ConditionValue, at: Wall) -> PoolCondition {
+fn condition(
+    seen: &PoolFact,
+    kind: &str,
+    (is_true, reason, message): ConditionValue,
+    at: Wall,
+) -> StatusCondition {
     let before = seen.recorded.as_ref().map(|recorded| recorded.conditions.as_slice()).unwrap_or_default();
-    let status = if is { "True" } else { "False" };
-    let same = before.iter().find(|one| *one.kind == *kind && *one.status == *status);
-    PoolCondition {
-        kind: kind.into(),
-        status: status.into(),
-        reason: reason.into(),
-        message: message.chars().take(MESSAGE_MAX).collect::<String>().into(),
-        since: same.map_or(whole_second(at), |one| one.since),
-        observed: seen.generation,
-    }
+    StatusCondition::at(kind, ConditionState { is_true, reason, message }, before, (seen.generation, at))
 }
 
 /// Revokes that a pool is ready: the cluster does not match its spec yet.
 pub fn set_progressing(recorded: &mut RecordedStatus, seen: &PoolFact, message: &str, at: Wall) {
-    let before = seen.recorded.as_ref().map(|recorded| recorded.conditions.as_slice()).unwrap_or_default();
     let Some(ready) = recorded.conditions.iter_mut().find(|one| *one.kind == *"Ready") else { return };
-    if *ready.status != *"True" {
-        return;
+    if *ready.status == *"True" {
+        *ready = condition(seen, "Ready", (false, "Progressing", message.to_owned()), at);
     }
-    let same = before.iter().find(|one| one.kind == ready.kind && *one.status == *"False");
-    ready.since = same.map_or(whole_second(at), |one| one.since);
-    (ready.status, ready.reason) = ("False".into(), "Progressing".into());
-    ready.message = message.chars().take(MESSAGE_MAX).collect::<String>().into();
 }
 
 /// Status, reason and message of a condition.
@@ -148,9 +135,4 @@ fn advised(assessment: &PoolAssessment) -> ConditionValue {
 fn joined(findings: &[&PoolFinding]) -> String {
     let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
     messages.join("; ")
-}
-
-/// Truncates to whole seconds, as it is written, so that the value that is read back is equal.
-fn whole_second(at: Wall) -> Wall {
-    Wall::from_secs(at.as_micros().div_euclid(1_000_000))
 }

@@ -5,7 +5,7 @@
 use crate::admission::pool::{AppliedMark, DedicatedPool, PoolNode, PoolStatus};
 use crate::identity::{ResourceVersion, Uid};
 use crate::scheduling::Labels;
-use crate::time::Wall;
+use crate::status_condition::StatusCondition;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -42,24 +42,7 @@ pub struct RecordedStatus {
     /// Counts and unauthorized pods.
     pub status: PoolStatus,
     /// Conditions, in their order.
-    pub conditions: Vec<PoolCondition>,
-}
-
-/// A condition of a custom resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolCondition {
-    /// `Ready`
-    pub kind: Box<str>,
-    /// `True`, `False` or `Unknown`.
-    pub status: Box<str>,
-    /// One word.
-    pub reason: Box<str>,
-    /// A sentence.
-    pub message: Box<str>,
-    /// Since when it has this status.
-    pub since: Wall,
-    /// The generation that it is about.
-    pub observed: i64,
+    pub conditions: Vec<StatusCondition>,
 }
 
 /// The fields of a node that pools need.
@@ -100,7 +83,7 @@ impl PoolFact {
     }
 
     /// The condition `Ready` of its status.
-    pub fn ready_condition(&self) -> Option<&PoolCondition> {
+    pub fn ready_condition(&self) -> Option<&StatusCondition> {
         self.recorded.as_ref()?.conditions.iter().find(|one| *one.kind == *"Ready")
     }
 }

@@ -1,8 +1,9 @@
 //! Defines what the engine of dedicated pools reports to logs, metrics and events.
 
-use super::fact::{PoolCondition, PoolFact};
+use super::fact::PoolFact;
 use crate::admission::pool::{NodeRecordAnnotation, UnauthorizedPod};
 use crate::identity::{NodeName, Uid};
+use crate::status_condition::StatusCondition;
 use alloc::boxed::Box;
 
 /// A report for users. Losing one changes nothing.
@@ -26,7 +27,7 @@ pub enum DedicatedPoolNotice {
         /// The previous reason.
         before: Option<Box<str>>,
         /// The condition.
-        ready: Box<PoolCondition>,
+        ready: Box<StatusCondition>,
     },
     /// A node was written.
     NodeWritten {

@@ -21,10 +21,10 @@ pub(crate) use objects::PolicyObjects;
 pub(crate) use subject::GateSubject;
 pub(crate) use wait_lists::Delay;
 
+use super::delay_reason::{DelayedEviction, EvictionDelayReason};
 use super::order::EvictionOrder;
-use super::stats::{DelayedEviction, EvictionDelayReason};
 use super::work_queue::QueueKey;
-use crate::identity::{NodeName, PodRef, Uid};
+use crate::identity::{NodeName, PodName, PodRef, Uid};
 use crate::time::Mono;
 use crate::workload::Workload;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -47,6 +47,10 @@ pub(crate) struct PolicyGate {
     slots: BudgetSlots,
     rates: Rates,
     readiness: Readiness,
+    /// For each policy, how many pods were deleted in spite of their budgets.
+    forced: BTreeMap<Uid, u64>,
+    /// What a status reports may have changed.
+    status_changed: bool,
 }
 
 /// A pod whose eviction may be sent under a policy.
@@ -59,6 +63,8 @@ struct Permit {
     budget: Option<Uid>,
     /// When its next turn comes, whatever it waits for.
     wake_at: Option<Mono>,
+    /// It is deleted in spite of its budgets.
+    is_forced: bool,
 }
 
 impl PolicyGate {
@@ -80,6 +86,7 @@ impl PolicyGate {
 
     /// A pod waits although its turn has come.
     pub(crate) fn park(&mut self, key: QueueKey, known_due: Mono, delay: Delay) {
+        self.status_changed = true;
         self.loads.wait(&key.pod, key.rank);
         self.lists.park(key, known_due, delay);
     }
@@ -87,7 +94,9 @@ impl PolicyGate {
     /// A pod is not due any more, or its fact has changed. Returns when it was known to be due, if it waited.
     pub(crate) fn withdraw(&mut self, pod: &PodRef) -> Option<Mono> {
         self.loads.stay(pod);
-        self.lists.remove(pod).map(|waiting| waiting.known_due)
+        let waited = self.lists.remove(pod);
+        self.status_changed |= waited.is_some();
+        waited.map(|waiting| waiting.known_due)
     }
 
     /// The attempt to evict a pod ended without a deletion.
@@ -99,12 +108,17 @@ impl PolicyGate {
     /// The deletion of a pod is accepted: its node is not rid of it yet.
     pub(crate) fn accepted(&mut self, pod: &PodRef) {
         self.loads.accept(pod);
+        if let Some(permit) = self.permits.get(pod).filter(|permit| permit.is_forced) {
+            let recorded = self.objects.policies.get(&permit.policy).map_or(0, |fact| fact.recorded.forced);
+            let forced = self.forced.entry(permit.policy.clone()).or_default();
+            *forced = recorded.max(*forced) + 1;
+        }
         self.end_permit(pod);
     }
 
     /// A pod is gone, or lives although it was terminating.
     pub(crate) fn pod_gone(&mut self, pod: &PodRef) {
-        self.lists.remove(pod);
+        self.status_changed |= self.lists.remove(pod).is_some();
         self.end_permit(pod);
         self.slots.forget_unknown(pod);
         self.loads.forget(pod);
@@ -130,6 +144,7 @@ impl PolicyGate {
 
     fn end_permit(&mut self, pod: &PodRef) {
         let Some(permit) = self.permits.remove(pod) else { return };
+        self.status_changed = true;
         self.lists.cancel_wake(permit.wake_at, pod);
         if let Some(workload) = &permit.workload {
             self.readiness.end_leaving(workload);
@@ -193,33 +208,53 @@ impl PolicyGate {
         self.loads.waiting_on(node)
     }
 
-    /// The pods that wait, and what for.
-    pub(crate) fn delays(&self) -> impl Iterator<Item = DelayedEviction<'_>> {
-        self.lists.waiting().map(|(waiting, list)| {
-            let reason = match list {
-                WaitList::Sync => EvictionDelayReason::Lists,
-                WaitList::Policies => EvictionDelayReason::Policy,
-                WaitList::BudgetsOf(_) => EvictionDelayReason::SeveralBudgets,
-                WaitList::UnknownBudget(_) => EvictionDelayReason::UnknownBudget,
-                WaitList::Budget(uid) => self
-                    .objects
-                    .budgets
-                    .store()
-                    .get(uid)
-                    .map_or(EvictionDelayReason::Lists, EvictionDelayReason::Budget),
-                WaitList::Workload(_, workload) => EvictionDelayReason::Replicas(workload),
-                WaitList::Node(..) => EvictionDelayReason::Nodes,
-                WaitList::Wave(..) => EvictionDelayReason::Order,
-                WaitList::Rate(_) => EvictionDelayReason::Rate,
-            };
+    /// The pods that wait, and what for. `name_of` finds their names.
+    pub(crate) fn delays<'a>(
+        &'a self,
+        name_of: impl Fn(&PodRef) -> Option<&'a PodName>,
+    ) -> impl Iterator<Item = DelayedEviction<'a>> {
+        self.lists.waiting().filter_map(move |(waiting, list)| {
             let policy = waiting.policy.as_ref().and_then(|uid| self.objects.policy(uid));
-            DelayedEviction {
+            Some(DelayedEviction {
                 pod: &waiting.key.pod,
+                name: name_of(&waiting.key.pod)?,
                 due: waiting.key.due,
                 policy: policy.map(|policy| &*policy.name),
-                reason,
-            }
+                reason: self.reason(list),
+            })
         })
+    }
+
+    fn reason<'a>(&'a self, list: &'a WaitList) -> EvictionDelayReason<'a> {
+        match list {
+            WaitList::Sync => EvictionDelayReason::Lists,
+            WaitList::Policies => EvictionDelayReason::Policy,
+            WaitList::BudgetsOf(_) => EvictionDelayReason::SeveralBudgets,
+            WaitList::UnknownBudget(_) => EvictionDelayReason::UnknownBudget,
+            WaitList::Budget(uid) => {
+                let budget = self.objects.budgets.store().get(uid);
+                budget.map_or(EvictionDelayReason::Lists, EvictionDelayReason::Budget)
+            }
+            WaitList::Workload(_, workload) => EvictionDelayReason::Replicas(workload),
+            WaitList::Node(..) => EvictionDelayReason::Nodes,
+            WaitList::Wave(..) => EvictionDelayReason::Order,
+            WaitList::Rate(_) => EvictionDelayReason::Rate,
+        }
+    }
+
+    /// The policy of each pod whose eviction may be sent.
+    pub(crate) fn permitted(&self) -> impl Iterator<Item = &Uid> {
+        self.permits.values().map(|permit| &permit.policy)
+    }
+
+    /// How many pods a policy has deleted in spite of their budgets.
+    pub(crate) fn forced(&self, policy: &Uid) -> u64 {
+        self.forced.get(policy).copied().unwrap_or_default()
+    }
+
+    /// Whether a status may have changed since the last call.
+    pub(crate) fn take_changes(&mut self) -> bool {
+        core::mem::take(&mut self.status_changed)
     }
 
     /// The number of pods that wait.

@@ -1,10 +1,8 @@
 //! Defines what metrics and users can read from the eviction engine.
 
 use crate::api_error::ApiFailure;
-use crate::eviction_policy::BudgetFact;
 use crate::identity::{NodeName, PodName, PodRef, Uid};
 use crate::time::Mono;
-use crate::workload::Workload;
 
 /// Counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,42 +58,6 @@ pub struct PendingEviction<'a> {
     pub name: &'a PodName,
     /// The deadline.
     pub until: Mono,
-}
-
-/// A due pod that an eviction policy delays.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DelayedEviction<'a> {
-    /// The pod.
-    pub pod: &'a PodRef,
-    /// Since when it has been due.
-    pub due: Mono,
-    /// The name of the policy, if it is known.
-    pub policy: Option<&'a str>,
-    /// What it waits for.
-    pub reason: EvictionDelayReason<'a>,
-}
-
-/// What a due pod waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EvictionDelayReason<'a> {
-    /// The first complete list of an object that decides how it is evicted.
-    Lists,
-    /// A policy is invalid, or cannot be decoded.
-    Policy,
-    /// Its disruption budget allows no disruption, or evicts another pod just now.
-    Budget(&'a BudgetFact),
-    /// It has several disruption budgets: the eviction API evicts no such pod.
-    SeveralBudgets,
-    /// A disruption budget rejected its eviction, and none is known that selects it.
-    UnknownBudget,
-    /// As many replicas of its workload are unavailable as the policy allows.
-    Replicas(&'a Workload),
-    /// As many nodes are being emptied as the policy allows.
-    Nodes,
-    /// Pods of its node that leave before it are not gone.
-    Order,
-    /// As many pods were evicted within a minute as the policy allows.
-    Rate,
 }
 
 /// An eviction that keeps failing.

@@ -5,8 +5,10 @@ use crate::cluster_snapshot::DisruptionBudget;
 use crate::identity::{ResourceVersion, Uid};
 use crate::object_store::{IndexedObject, StoredObject};
 use crate::scheduling::Labels;
+use crate::status_condition::StatusCondition;
 use crate::workload::Workload;
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 /// An `EvictionPolicy` of the API.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +21,17 @@ pub struct EvictionPolicyFact {
     pub generation: i64,
     /// Its spec.
     pub policy: EvictionPolicy,
+    /// What its status says; empty if it cannot be understood, so that it is written again.
+    pub recorded: RecordedPolicyStatus,
+}
+
+/// The parts of the status of a policy that the next status depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct RecordedPolicyStatus {
+    /// Pods that were deleted in spite of their budgets.
+    pub forced: u64,
+    /// Conditions.
+    pub conditions: Vec<StatusCondition>,
 }
 
 /// A PodDisruptionBudget.

@@ -26,7 +26,7 @@ pub enum PolicyProblem {
     WaveTimeout(Span),
     /// Not a key of a taint.
     TaintKey(Box<str>),
-    /// A selector is invalid and selects nothing. The field, and why.
+    /// A selector is invalid, so that what it selects is unknown: it counts as selecting everything. The field, and why.
     Selector(&'static str, String),
     /// The policy is about dead nodes: an eviction there frees nothing. The key.
     DeadNode(Box<str>),
@@ -59,7 +59,7 @@ impl fmt::Display for PolicyProblem {
                 write!(f, "spec.waveTimeoutSeconds is {}: write 1 or more, or leave it out", seconds(span))
             }
             Self::TaintKey(key) => write!(f, "spec.taints has {key:?}, which cannot be the key of a taint"),
-            Self::Selector(field, why) => write!(f, "{field} selects nothing: {why}"),
+            Self::Selector(field, why) => write!(f, "{field} is invalid: {why}"),
             Self::DeadNode(key) => write!(
                 f,
                 "spec.taints has {key}: pods of a dead node do not run any more, and their workloads wait for as long as \

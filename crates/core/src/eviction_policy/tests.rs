@@ -123,10 +123,7 @@ fn what_is_wrong_with_a_policy_is_named_with_the_remedy() {
             EvictionPolicy { taints: [of("a b", &[])].into(), ..base() },
             "\"a b\", which cannot be the key of a taint",
         ),
-        (
-            EvictionPolicy { pods: invalid, ..base() },
-            "spec.podSelector selects nothing: a b cannot be the key",
-        ),
+        (EvictionPolicy { pods: invalid, ..base() }, "spec.podSelector is invalid: a b cannot be the key"),
     ] {
         let problems = policy.problems();
         assert!(matches!(&problems[..], [one] if one.to_string().contains(expected)), "{problems:?}");

@@ -97,6 +97,12 @@ impl<'a> ResourcePath<'a> {
         Self { group, version, plural, subresource, namespace: "", name }.object()
     }
 
+    /// An `EvictionPolicy`.
+    pub(crate) fn eviction_policy(name: &'a str, subresource: &'static str) -> Result<Self, InvalidPath> {
+        let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "evictionpolicies");
+        Self { group, version, plural, subresource, namespace: "", name }.object()
+    }
+
     /// The collection to which access reviews are posted.
     pub(crate) const fn access_review(plural: &'static str) -> ResourcePath<'static> {
         let group = "authorization.k8s.io";

@@ -2,11 +2,11 @@
 //!
 //! - Invariant: it applies only to the version that was read, and names every field that earlier versions wrote.
 
-use crate::api_time::second_time;
+use crate::status_condition::condition;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use taintward_core::admission::pool::{AppliedMark, NamedPod};
-use taintward_core::dedicated_pools::{PoolCondition, PoolFact, RecordedStatus};
+use taintward_core::dedicated_pools::{PoolFact, RecordedStatus};
 
 /// Returns the merge patch that gives the status this content; `None` if nothing changes.
 pub fn status_patch(seen: &PoolFact, recorded: &RecordedStatus, past: &[AppliedMark]) -> Option<Bytes> {
@@ -49,15 +49,4 @@ fn mark(mark: &AppliedMark) -> Value {
         }
         AppliedMark::Label { key, value } => json!({ "kind": "Label", "key": key, "value": value }),
     }
-}
-
-fn condition(one: &PoolCondition) -> Value {
-    json!({
-        "type": one.kind,
-        "status": one.status,
-        "reason": one.reason,
-        "message": one.message,
-        "lastTransitionTime": second_time(one.since),
-        "observedGeneration": one.observed,
-    })
 }

@@ -1,8 +1,9 @@
-//! Mirrors the spec of an EvictionPolicy. An unknown field is an error: it may delay evictions that would happen without it.
+//! Mirrors spec and status of an EvictionPolicy. An unknown field of the spec is an error: it may delay evictions that
+//! would happen without it.
 //!
 //! - See `decode/format/json/eviction_policy.rs` for what a policy means.
 
-use super::{CappedList, Fields, LabelSelectorJson, ScalarJson, StringList, Text};
+use super::{CappedList, Fields, LabelSelectorJson, ScalarJson, StatusConditionJson, StringList, Text};
 use serde::Deserialize;
 
 /// The spec.
@@ -44,4 +45,12 @@ pub struct SelectedTaintJson<'a> {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct BudgetRespectJson {
     pub deadline_seconds: Option<i64>,
+}
+
+/// The part of its status that the next one depends on.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct EvictionPolicyStatusJson {
+    pub forced: u64,
+    pub conditions: CappedList<StatusConditionJson>,
 }

@@ -3,7 +3,7 @@
 //!
 //! - See `decode/format/json/pool.rs` for what a pool means, and `pools/pool_status.rs` for writing its status.
 
-use super::{CappedList, Fields, LabelSelectorJson, StringList, Text};
+use super::{CappedList, Fields, LabelSelectorJson, StatusConditionJson, StringList, Text};
 use serde::Deserialize;
 
 /// The spec.
@@ -125,7 +125,7 @@ pub struct PoolStatusJson<'a> {
     #[serde(default, rename = "offenders")]
     pub violations: CappedList<NamedPodJson>,
     #[serde(default)]
-    pub conditions: CappedList<PoolConditionJson>,
+    pub conditions: CappedList<StatusConditionJson>,
 }
 
 /// A pod that a status names.
@@ -135,18 +135,4 @@ pub struct NamedPodJson {
     pub name: Box<str>,
     pub node: Box<str>,
     pub message: String,
-}
-
-/// A condition of a pool.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PoolConditionJson {
-    #[serde(rename = "type")]
-    pub kind: Box<str>,
-    pub status: Box<str>,
-    pub reason: Box<str>,
-    pub message: Box<str>,
-    pub last_transition_time: Box<str>,
-    #[serde(default)]
-    pub observed_generation: i64,
 }

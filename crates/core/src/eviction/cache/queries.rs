@@ -1,6 +1,6 @@
 //! Answers queries of the engine, metrics and users.
 
-use super::Cache;
+use super::{Cache, PodEntry};
 use crate::countdown_hold::HoldHistory;
 use crate::eviction::EvictionPhase;
 use crate::eviction::stats::PendingEviction;
@@ -44,6 +44,11 @@ impl Cache {
         entry.flat_map(|(node, entry)| {
             entry.pods.iter().map(|pod| PodRef { node: node.clone(), uid: pod.uid().clone() })
         })
+    }
+
+    /// Returns the name of a pod, if it is known.
+    pub(in crate::eviction) fn name(&self, pod: &PodRef) -> Option<&PodName> {
+        self.nodes.get(&pod.node)?.pods.get(&pod.uid).map(PodEntry::name)
     }
 
     /// Returns the version of a pod, if it is known.

@@ -48,7 +48,7 @@ pub(crate) enum GateDecision {
 impl PolicyGate {
     /// Decides about a due pod whose turn has come.
     pub(crate) fn decide(&mut self, subject: &GateSubject<'_>, now: Mono) -> GateDecision {
-        self.lists.remove(subject.pod);
+        self.status_changed |= self.lists.remove(subject.pod).is_some();
         let (uid, policy) = match self.objects.governance(subject) {
             Governance::None => {
                 self.end_permit(subject.pod);
@@ -72,7 +72,7 @@ impl PolicyGate {
         match self.check(subject, &uid, &policy, policy.budgets.is_some() && !is_forced, now) {
             Err(list) => self.wait(subject, list, Some(uid), wake_at),
             Ok(budget) => {
-                self.grant(subject, uid, &policy, budget, wake_at);
+                self.grant(subject, uid, &policy, (budget, is_forced), wake_at);
                 let own = subject.template.grace_seconds;
                 let grace =
                     policy.grace_seconds_max.filter(|max| own.is_none_or(|own| own > i64::from(*max)));
@@ -210,14 +210,15 @@ impl PolicyGate {
         subject: &GateSubject<'_>,
         uid: Uid,
         policy: &EvictionPolicy,
-        budget: Option<Uid>,
+        (budget, is_forced): (Option<Uid>, bool),
         wake_at: Option<Mono>,
     ) {
         let pod = subject.pod;
+        self.status_changed = true;
         self.request_ended(pod);
         budget.iter().for_each(|budget| self.slots.take(budget, pod));
         if let Some(permit) = self.permits.get_mut(pod).filter(|permit| permit.policy == uid) {
-            permit.budget = budget;
+            (permit.budget, permit.is_forced) = (budget, is_forced);
             return;
         }
         self.end_permit(pod);
@@ -230,6 +231,6 @@ impl PolicyGate {
         }
         self.lists.wake_at(wake_at, pod);
         let workload = subject.workload.cloned();
-        self.permits.insert(pod.clone(), Permit { policy: uid, workload, budget, wake_at });
+        self.permits.insert(pod.clone(), Permit { policy: uid, workload, budget, wake_at, is_forced });
     }
 }

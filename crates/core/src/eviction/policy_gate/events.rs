@@ -31,7 +31,11 @@ impl PolicyGate {
     ) -> PolicyChange {
         let had_policies = self.objects.has_policies();
         self.objects.policies.apply(event, now);
-        self.policies_changed(had_policies, now.mono)
+        self.status_changed = true;
+        match self.objects.policies.take_changed() {
+            true => self.settle_policies(had_policies, now.mono),
+            false => PolicyChange::Nothing,
+        }
     }
 
     /// The kind of policies is installed, or is not.
@@ -44,15 +48,8 @@ impl PolicyGate {
         PolicyChange::Nothing
     }
 
-    fn policies_changed(&mut self, had_policies: bool, now: Mono) -> PolicyChange {
-        match self.objects.policies.take_changed() {
-            true => self.settle_policies(had_policies, now),
-            false => PolicyChange::Nothing,
-        }
-    }
-
     fn settle_policies(&mut self, had_policies: bool, now: Mono) -> PolicyChange {
-        let Self { objects, invalid, rates, readiness, loads, .. } = self;
+        let Self { objects, invalid, rates, readiness, loads, forced, .. } = self;
         *invalid =
             objects.policies().filter(|fact| !fact.policy.is_valid()).map(|fact| fact.uid.clone()).collect();
         for fact in objects.policies() {
@@ -60,6 +57,7 @@ impl PolicyGate {
                 rates.begin(&fact.uid, per_minute, now);
             }
         }
+        forced.retain(|uid, _| objects.policy(uid).is_some());
         rates.retain(|uid| objects.policy(uid).is_some_and(|policy| policy.pods_per_minute.is_some()));
         loads.retain_policies(|uid| objects.policy(uid).is_some_and(|policy| policy.nodes_at_once.is_some()));
         let is_counted = objects.policies().any(|fact| fact.policy.unavailable_per_workload.is_some());
@@ -84,13 +82,20 @@ impl PolicyGate {
         if !self.objects.budgets.take_changed() {
             return PolicyChange::Nothing;
         }
+        self.status_changed |= !self.lists.is_empty();
         if let Some(uid) = uid {
             self.slots.budget_changed(&uid);
             self.lists.touch(WaitList::Budget(uid));
             self.lists.touch_all(|list| matches!(list, WaitList::BudgetsOf(_) | WaitList::UnknownBudget(_)));
         } else {
             let is_about_budgets = |list: &WaitList| {
-                matches!(list, WaitList::Budget(_) | WaitList::BudgetsOf(_) | WaitList::Sync)
+                matches!(
+                    list,
+                    WaitList::Budget(_)
+                        | WaitList::BudgetsOf(_)
+                        | WaitList::UnknownBudget(_)
+                        | WaitList::Sync
+                )
             };
             self.lists.touch_all(is_about_budgets);
         }

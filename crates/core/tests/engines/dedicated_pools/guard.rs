@@ -4,7 +4,8 @@ use crate::dedicated_pools::api_server::PoolApiServer;
 use crate::dedicated_pools::control_loop::{PoolLoop, RequestOutcomes};
 use crate::dedicated_pools::objects::{pool, pool_node, prepared};
 use taintward_core::api_error::ApiFailure;
-use taintward_core::dedicated_pools::{GUARD_BUDGET, GUARD_MAX, PoolCondition, PoolFact, PoolGuard};
+use taintward_core::dedicated_pools::{GUARD_BUDGET, GUARD_MAX, PoolFact, PoolGuard};
+use taintward_core::status_condition::StatusCondition;
 use taintward_core::time::Span;
 
 /// A pool of node NAME with users of so many bytes.
@@ -39,7 +40,7 @@ fn validity(run: &PoolLoop, name: &str) -> (bool, bool) {
     (run.server.is_guarded(&fact.uid), fact.has_guard_label)
 }
 
-fn guarded<'r>(run: &'r PoolLoop, name: &str) -> &'r PoolCondition {
+fn guarded<'r>(run: &'r PoolLoop, name: &str) -> &'r StatusCondition {
     let recorded = live(run, name).recorded.as_ref().unwrap();
     recorded.conditions.iter().find(|one| *one.kind == *"Guarded").unwrap()
 }

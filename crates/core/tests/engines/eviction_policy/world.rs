@@ -17,7 +17,8 @@ use taintward_core::eviction::{
     EvictionConfig, EvictionDelayReason, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
 use taintward_core::eviction_policy::{
-    EvictionPolicy, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind, WorkloadFact,
+    EvictionPolicy, EvictionPolicyFact, NamespaceLabelsFact, RecordedPolicyStatus, ReplicatedKind,
+    WorkloadFact,
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodTemplateFact};
 use taintward_core::identity::{PodId, PodName, PodRef, ResourceVersion, Uid};
@@ -231,6 +232,7 @@ impl World {
             version: Some(ResourceVersion(self.version)),
             generation: 1,
             policy: policy.clone(),
+            recorded: RecordedPolicyStatus::default(),
         }
     }
 

@@ -25,6 +25,7 @@ mod node;
 mod pod_json;
 mod policy;
 mod pool;
+mod status_condition;
 mod workload;
 
 pub(crate) use disruption_budget::disruption_budget;

@@ -1,22 +1,27 @@
 //! Decodes `EvictionPolicy` from JSON; unknown values in its spec are errors with a path.
 
 use super::pool::variant;
+use super::status_condition::conditions;
 use super::{read, uid, version};
 use crate::decode::format::{DecodeFrom, Json};
 use crate::decode::{DecodeError, Decoded};
 use crate::wire::{
-    BudgetRespectJson, EvictionPolicySpecJson, Fields, MetaJson, ObjectJson, ScalarJson, SelectedTaintJson,
+    BudgetRespectJson, EvictionPolicySpecJson, EvictionPolicyStatusJson, Fields, MetaJson, ObjectJson,
+    ScalarJson, SelectedTaintJson, object_from_slice,
 };
+use serde_json::value::RawValue;
 use taintward_core::eviction_policy::{
-    BudgetRespect, EvictionPolicy, EvictionPolicyFact, SelectedTaint, UnavailableLimit, WaveOrder,
+    BudgetRespect, EvictionPolicy, EvictionPolicyFact, RecordedPolicyStatus, SelectedTaint, UnavailableLimit,
+    WaveOrder,
 };
 use taintward_core::time::Span;
 
 impl DecodeFrom<Json> for EvictionPolicyFact {
     fn decode_from(object: &[u8]) -> Result<Decoded<Self>, DecodeError> {
-        type EvictionPolicyJson<'a> = ObjectJson<MetaJson<'a>, Option<Fields<EvictionPolicySpecJson<'a>>>>;
+        type EvictionPolicyJson<'a> =
+            ObjectJson<MetaJson<'a>, Option<Fields<EvictionPolicySpecJson<'a>>>, Option<&'a RawValue>>;
 
-        let ObjectJson { metadata: meta, spec, .. }: EvictionPolicyJson<'_> = read(object)?;
+        let ObjectJson { metadata: meta, spec, status }: EvictionPolicyJson<'_> = read(object)?;
         let Some(Fields(spec)) = spec else { return Err(DecodeError::new("missing").at("spec")) };
         let policy = EvictionPolicy {
             name: (&meta.name).into(),
@@ -38,8 +43,15 @@ impl DecodeFrom<Json> for EvictionPolicyFact {
             allow_holds: spec.allow_holds.unwrap_or(true),
         };
         let (uid, version, generation) = (uid(&meta)?, version(&meta), meta.generation.unwrap_or_default());
-        Ok(Decoded::Object(Self { uid, version, generation, policy }))
+        let recorded = status.and_then(|raw| recorded(raw.get().as_bytes())).unwrap_or_default();
+        Ok(Decoded::Object(Self { uid, version, generation, policy, recorded }))
     }
+}
+
+/// Its recorded status, as far as the next one depends on it.
+fn recorded(bytes: &[u8]) -> Option<RecordedPolicyStatus> {
+    let status: EvictionPolicyStatusJson = object_from_slice(bytes).ok()?;
+    Some(RecordedPolicyStatus { forced: status.forced, conditions: conditions(status.conditions)? })
 }
 
 fn respect(Fields(budgets): Fields<BudgetRespectJson>) -> BudgetRespect {

@@ -3,8 +3,8 @@
 //! - Invariant: marks in its status that may be removed from nodes are never guessed (an error); other unreadable parts
 //!   of it are absent, and are written again.
 
+use super::status_condition::conditions;
 use super::{read, time, uid, version};
-use crate::api_time::time_from_text;
 use crate::decode::format::{DecodeFrom, Json};
 use crate::decode::{DecodeError, Decoded};
 use crate::error_text::sanitize;
@@ -18,7 +18,7 @@ use taintward_core::admission::pool::{
     AppliedMark, DaemonSetPolicy, DedicatedPool, NamedPod, PoolEnforcement, PoolLabel, PoolMembers,
     PoolPlacement, PoolStatus, PoolTaint, PoolUsers, PoolValidity, ServiceAccount,
 };
-use taintward_core::dedicated_pools::{GUARD_LABEL, PoolCondition, PoolFact, RecordedStatus};
+use taintward_core::dedicated_pools::{GUARD_LABEL, PoolFact, RecordedStatus};
 use taintward_core::identity::PodName;
 use taintward_core::taint::TaintEffect;
 
@@ -138,17 +138,7 @@ const VALIDITIES: [PoolValidity; 3] = [PoolValidity::Applied, PoolValidity::Froz
 /// Its recorded status.
 fn recorded(bytes: &[u8]) -> Option<RecordedStatus> {
     let status: PoolStatusJson<'_> = object_from_slice(bytes).ok()?;
-    let conditions = status.conditions.0.into_iter().map(|one| {
-        Some(PoolCondition {
-            kind: one.kind,
-            status: one.status,
-            reason: one.reason,
-            message: one.message,
-            since: time_from_text(&one.last_transition_time).ok()??,
-            observed: one.observed_generation,
-        })
-    });
-    let conditions = conditions.collect::<Option<_>>()?;
+    let conditions = conditions(status.conditions)?;
     Some(RecordedStatus {
         observed: status.observed_generation,
         status: PoolStatus {

@@ -1,0 +1,176 @@
+//! Defines what a due pod that an eviction policy delays waits for, in words and by category.
+
+use crate::cluster_snapshot::{BudgetStatus, DisruptionLimit, IntOrPercent};
+use crate::eviction_policy::BudgetFact;
+use crate::identity::{PodName, PodRef};
+use crate::time::Mono;
+use crate::workload::Workload;
+use core::fmt;
+
+/// A due pod that an eviction policy delays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DelayedEviction<'a> {
+    /// The pod.
+    pub pod: &'a PodRef,
+    /// Its name.
+    pub name: &'a PodName,
+    /// Since when it has been due.
+    pub due: Mono,
+    /// The name of the policy, if it is known.
+    pub policy: Option<&'a str>,
+    /// What it waits for.
+    pub reason: EvictionDelayReason<'a>,
+}
+
+/// What a due pod waits for. `Display` continues the sentence "the pod ...".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvictionDelayReason<'a> {
+    /// The first complete list of an object that decides how it is evicted.
+    Lists,
+    /// A policy is invalid, or cannot be decoded.
+    Policy,
+    /// Its disruption budget allows no disruption, or evicts another pod just now.
+    Budget(&'a BudgetFact),
+    /// It has several disruption budgets: the eviction API evicts no such pod.
+    SeveralBudgets,
+    /// A disruption budget rejected its eviction, and none is known that selects it.
+    UnknownBudget,
+    /// As many replicas of its workload are unavailable as the policy allows.
+    Replicas(&'a Workload),
+    /// As many nodes are being emptied as the policy allows.
+    Nodes,
+    /// Pods of its node that leave before it are not gone.
+    Order,
+    /// As many pods were evicted within a minute as the policy allows.
+    Rate,
+}
+
+/// The part of a policy that delays a pod: a word of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DelayCategory {
+    /// A disruption budget.
+    Budget,
+    /// One of its limits.
+    Limit,
+    /// Its order.
+    Order,
+    /// The policy itself: it is invalid, or what it needs is not known yet.
+    Policy,
+}
+
+impl DelayCategory {
+    /// All, in their order.
+    pub const ALL: [Self; 4] = [Self::Budget, Self::Limit, Self::Order, Self::Policy];
+
+    /// The word of the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Budget => "Budget",
+            Self::Limit => "Limit",
+            Self::Order => "Order",
+            Self::Policy => "Policy",
+        }
+    }
+}
+
+impl EvictionDelayReason<'_> {
+    /// The part of the policy that it belongs to.
+    pub const fn category(&self) -> DelayCategory {
+        match self {
+            Self::Lists | Self::Policy => DelayCategory::Policy,
+            Self::Budget(_) | Self::SeveralBudgets | Self::UnknownBudget => DelayCategory::Budget,
+            Self::Replicas(_) | Self::Nodes | Self::Rate => DelayCategory::Limit,
+            Self::Order => DelayCategory::Order,
+        }
+    }
+
+    /// Whether the pod waits until a person changes an object, or until its deadline.
+    pub fn is_endless(&self) -> bool {
+        match self {
+            Self::Budget(fact) => never_allows(fact),
+            Self::Policy | Self::SeveralBudgets => true,
+            _ => false,
+        }
+    }
+}
+
+/// Whether the budget allows no disruption, whatever its pods do.
+fn never_allows(fact: &BudgetFact) -> bool {
+    let (none, all) = (IntOrPercent::Count(0), IntOrPercent::Percent(100));
+    match fact.budget.floor {
+        Some(DisruptionLimit::MaxUnavailable(portion)) => {
+            portion == none || portion == IntOrPercent::Percent(0)
+        }
+        Some(DisruptionLimit::MinAvailable(portion)) => portion == all,
+        None => false,
+    }
+}
+
+impl fmt::Display for EvictionDelayReason<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lists => f.write_str("waits until the objects that eviction policies need are listed"),
+            Self::Policy => f.write_str("waits until its policy is valid"),
+            Self::Budget(fact) => {
+                let budget = &fact.budget;
+                write!(f, "waits for budget {}/{}", budget.namespace, budget.name)?;
+                match budget.status {
+                    _ if never_allows(fact) => f.write_str(
+                        ", which never allows a disruption: change the budget, or set respectBudgets.deadlineSeconds",
+                    ),
+                    Some(BudgetStatus { healthy, desired }) => {
+                        write!(f, ": {healthy} pods are healthy, {desired} required")
+                    }
+                    None => f.write_str(": its pods are not counted yet"),
+                }
+            }
+            Self::SeveralBudgets => f.write_str(
+                "has several budgets, and the eviction API evicts no such pod: leave one of them, or set \
+                 respectBudgets.deadlineSeconds",
+            ),
+            Self::UnknownBudget => f.write_str(
+                "was rejected by a budget that cannot be read: correct the budgets of its namespace",
+            ),
+            Self::Replicas(workload) => write!(
+                f,
+                "waits for replicas of {workload}: as many are unavailable as maxUnavailablePerWorkload allows"
+            ),
+            Self::Nodes => f.write_str("waits until other nodes are empty (maxNodesAtOnce)"),
+            Self::Order => f.write_str("waits for pods of its node that leave before it (order)"),
+            Self::Rate => f.write_str("waits for its turn (maxPodsPerMinute)"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster_snapshot::DisruptionBudget;
+    use crate::identity::Uid;
+    use alloc::string::ToString as _;
+
+    fn budget(floor: DisruptionLimit) -> BudgetFact {
+        let status = Some(BudgetStatus { healthy: 4, desired: 4 });
+        let (namespace, name) = ("shop".into(), "web".into());
+        let budget = DisruptionBudget { namespace, name, selector: None, floor: Some(floor), status };
+        BudgetFact { uid: Uid::new("b1"), version: None, budget, allowed: Some(0) }
+    }
+
+    #[test]
+    fn a_budget_that_can_allow_says_what_it_counts_and_another_what_to_do() {
+        let at_times = budget(DisruptionLimit::MinAvailable(IntOrPercent::Count(4)));
+        let reason = EvictionDelayReason::Budget(&at_times);
+        assert_eq!(reason.to_string(), "waits for budget shop/web: 4 pods are healthy, 4 required");
+        assert!(!reason.is_endless());
+        for never in [
+            DisruptionLimit::MaxUnavailable(IntOrPercent::Count(0)),
+            DisruptionLimit::MaxUnavailable(IntOrPercent::Percent(0)),
+            DisruptionLimit::MinAvailable(IntOrPercent::Percent(100)),
+        ] {
+            let never = budget(never);
+            let reason = EvictionDelayReason::Budget(&never);
+            assert!(reason.to_string().contains("never allows a disruption: change the budget"), "{reason}");
+            assert!(reason.is_endless());
+        }
+    }
+}
