@@ -6,6 +6,7 @@
 mod limits;
 mod monitor;
 mod random;
+mod status;
 mod world;
 
 use taintward_core::eviction::EvictionNotice;

@@ -25,7 +25,7 @@ use taintward_core::identity::{PodId, PodName, PodRef, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::scheduling::Labels;
 use taintward_core::testkit::{node, pod, taint};
-use taintward_core::time::{Mono, Wall};
+use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::workload::{Workload, WorkloadKind};
 
 /// Milliseconds of virtual time.
@@ -82,6 +82,8 @@ pub(crate) struct World {
     pub(crate) pods: BTreeMap<String, WorldPod>,
     pub(crate) budgets: BTreeMap<String, WorldBudget>,
     pub(crate) policies: Vec<EvictionPolicy>,
+    /// The forced deletions that the status of every policy has.
+    pub(crate) recorded_forced: u64,
     pub(crate) replicas: BTreeMap<String, u32>,
     /// When the process started last.
     pub(crate) restarted: Millis,
@@ -116,6 +118,7 @@ impl World {
             pods: BTreeMap::new(),
             budgets: BTreeMap::new(),
             policies,
+            recorded_forced: 0,
             replicas: BTreeMap::new(),
             restarted: 0,
             scaled: BTreeMap::new(),
@@ -131,7 +134,7 @@ impl World {
         world
     }
 
-    fn at(&self) -> taintward_core::time::Now {
+    pub(crate) fn time(&self) -> Now {
         at(self.now as f64 / 1_000.0)
     }
 
@@ -232,7 +235,7 @@ impl World {
             version: Some(ResourceVersion(self.version)),
             generation: 1,
             policy: policy.clone(),
-            recorded: RecordedPolicyStatus::default(),
+            recorded: RecordedPolicyStatus { forced: self.recorded_forced, conditions: Vec::new() },
         }
     }
 
@@ -313,7 +316,7 @@ impl World {
         }
         inputs.extend(listed(self.nodes.values().cloned()).into_iter().map(EvictionInput::Nodes));
         inputs.extend(listed(pods).into_iter().map(EvictionInput::Pods));
-        let now = self.at();
+        let now = self.time();
         inputs.into_iter().for_each(|input| self.engine.handle(input, now));
     }
 
@@ -342,7 +345,7 @@ impl World {
     }
 
     fn work(&mut self) {
-        let now = self.at();
+        let now = self.time();
         self.engine.tick(now.mono);
         while let Some(effect) = self.engine.next_effect(Lane::All, now) {
             self.effects.push((self.now, effect.clone()));
@@ -355,7 +358,7 @@ impl World {
     fn happen(&mut self, happening: Happening) {
         match happening {
             Happening::Arrives(input) => {
-                let now = self.at();
+                let now = self.time();
                 self.engine.handle(input, now);
             }
             Happening::Carried(effect, sent) => {

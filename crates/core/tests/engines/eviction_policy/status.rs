@@ -1,0 +1,111 @@
+//! Tests what the status of a policy reports.
+
+use super::world::{World, min_available};
+use super::{cluster, graceful, policy, taint_nodes};
+use std::collections::BTreeMap;
+use taintward_core::cluster_snapshot::{DisruptionLimit, IntOrPercent};
+use taintward_core::eviction::{DelayCategory, EvictionPolicyStatus};
+use taintward_core::eviction_policy::EvictionPolicy;
+
+fn status(world: &World) -> EvictionPolicyStatus {
+    let mut statuses = world.engine.policy_statuses(world.time());
+    assert_eq!(statuses.len(), 1);
+    statuses.remove(0).1
+}
+
+/// Status, reason and message of a condition.
+fn condition(status: &EvictionPolicyStatus, kind: &str) -> (String, String, String) {
+    let found = status.conditions.iter().find(|one| *one.kind == *kind).unwrap();
+    (found.status.to_string(), found.reason.to_string(), found.message.to_string())
+}
+
+#[test]
+fn pods_are_counted_by_what_they_wait_for_and_the_first_ten_are_named() {
+    let mut world = cluster(vec![graceful(None)], 5);
+    world.add_budget("web", "web", min_available(15));
+    world.pass(1_000);
+    let before = status(&world);
+    assert_eq!((before.governed, before.forced, &before.oldest), (0, 0, &None));
+    taint_nodes(&mut world, &["n2"], &["maintenance:NoExecute"]);
+    let tainted = world.now;
+    world.pass(3_000);
+    taint_nodes(&mut world, &["n1", "n3"], &["maintenance:NoExecute"]);
+    world.pass(3_000);
+    let seen = status(&world);
+    assert_eq!(seen.governed, 15);
+    assert_eq!(seen.waiting, BTreeMap::from([(DelayCategory::Budget, 15)]));
+    assert_eq!(seen.names.len(), 10, "bounded");
+    let first: Vec<&str> = seen.names.iter().take(5).map(|name| name.name()).collect();
+    assert_eq!(first, ["n2-0", "n2-1", "n2-2", "n2-3", "n2-4"]);
+    let oldest = seen.oldest.unwrap();
+    assert_eq!((oldest.pod.as_str(), oldest.node.as_str()), ("default/n2-0", "n2"));
+    assert_eq!(oldest.message, "waits for budget default/web: 15 pods are healthy, 15 required");
+    let since = world.time().wall.as_micros() - oldest.since.as_micros();
+    let waited = (world.now - tainted) * 1_000;
+    assert!((waited - 1_100_000..=waited + 1_000_000).contains(&since), "{since} {waited}");
+}
+
+#[test]
+fn a_budget_that_never_allows_blocks_a_policy_without_a_deadline() {
+    for (deadline, expected) in
+        [(None, ("True", "BudgetNeverAllows")), (Some(600), ("False", "WaitsForDeadline"))]
+    {
+        let mut world = cluster(vec![graceful(deadline)], 1);
+        world.add_budget("web", "web", DisruptionLimit::MaxUnavailable(IntOrPercent::Count(0)));
+        world.pass(1_000);
+        assert_eq!(condition(&status(&world), "Blocked").0, "False", "no pod waits");
+        taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+        world.pass(2_000);
+        let (is_blocked, reason, message) = condition(&status(&world), "Blocked");
+        assert_eq!((&*is_blocked, &*reason), expected);
+        assert!(
+            message.starts_with("pod default/n1-0 waits for budget default/web, which never"),
+            "{message}"
+        );
+        assert_eq!(condition(&status(&world), "Ready").0, "True", "the policy itself is valid");
+    }
+}
+
+#[test]
+fn forced_deletions_are_counted_on_from_what_the_status_has() {
+    let mut world = cluster(vec![graceful(Some(30))], 2);
+    world.add_budget("web", "web", min_available(6));
+    world.recorded_forced = 7;
+    world.restart();
+    world.pass(1_000);
+    assert_eq!(status(&world).forced, 7);
+    taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+    world.pass(29_000);
+    assert_eq!(status(&world).forced, 7, "not before the deadline");
+    world.pass(3_000);
+    assert_eq!(status(&world).forced, 9);
+}
+
+#[test]
+fn an_invalid_policy_is_not_ready_says_why_and_blocks() {
+    let invalid = EvictionPolicy { pods_per_minute: Some(0), ..policy("invalid") };
+    let mut world = cluster(vec![invalid], 1);
+    taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+    world.pass(2_000);
+    let seen = status(&world);
+    let (is_ready, reason, message) = condition(&seen, "Ready");
+    assert_eq!((&*is_ready, &*reason), ("False", "Invalid"));
+    assert!(message.contains("spec.maxPodsPerMinute is 0"), "{message}");
+    assert_eq!(condition(&seen, "Blocked").1, "InvalidPolicy");
+    assert_eq!(seen.waiting, BTreeMap::from([(DelayCategory::Policy, 1)]));
+}
+
+#[test]
+fn a_status_is_computed_again_only_after_a_change() {
+    let mut world = cluster(vec![graceful(None)], 1);
+    world.add_budget("web", "web", min_available(3));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+    world.pass(2_000);
+    assert!(world.engine.take_policy_changes());
+    assert!(!world.engine.take_policy_changes());
+    world.set_taints("n1", &[]);
+    world.pass(1_000);
+    assert!(world.engine.take_policy_changes(), "the pod waits no more");
+    assert_eq!(status(&world).governed, 0);
+}
