@@ -1,0 +1,110 @@
+//! Tests eviction policies on a real control plane, under the installed account: kube-controller-manager counts for
+//! budgets and recreates pods, kube-scheduler binds them, KWOK runs them, and the audit log is the witness.
+
+mod harness;
+mod witness;
+
+use crate::turn;
+use harness::{PolicyHarness, count};
+use serde_json::json;
+use std::time::Duration;
+use taintward_envtest::{Binaries, Cluster, ClusterConfig, binaries};
+
+/// The timeout of each test.
+const TEST_TIMEOUT: Duration = Duration::from_secs(240);
+
+/// Replicas of the app, and how many of them its budget demands.
+const REPLICAS: u64 = 30;
+const HEALTHY_MIN: u64 = 27;
+
+fn on_a_cluster(test: &str, story: impl AsyncFnOnce(&PolicyHarness<'_>)) {
+    let Some(tools) = turn::for_test(test) else { return };
+    let Some(kwok) = binaries::KWOK.for_test(test) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let tools: &Binaries = &tools;
+        let cluster = Cluster::start(tools, ClusterConfig::default()).await.unwrap();
+        let harness = PolicyHarness::set(&cluster, tools, &kwok).await;
+        tokio::time::timeout(TEST_TIMEOUT, story(&harness)).await.expect("done in time");
+    });
+}
+
+/// Five of six nodes are drained of an app, of which 90 % must stay healthy. The leader is killed in the middle, and the
+/// other process goes on.
+#[test]
+fn an_app_never_falls_below_its_budget_and_leaves_tainted_nodes() {
+    on_a_cluster("an_app_never_falls_below_its_budget_and_leaves_tainted_nodes", async |harness| {
+        harness.policy("gentle", json!({"respectBudgets": {"deadlineSeconds": 600}})).await;
+        harness.app("web", REPLICAS, json!({"minAvailable": "90%"})).await;
+        let mut replicas = [harness.start().await, harness.start().await];
+        let leader = harness.leader(&replicas).await;
+        let tainted = ["n1", "n2", "n3", "n4", "n5"];
+        harness.taint(&tainted, "maintenance=now:NoExecute");
+        harness
+            .until("a few pods to be evicted", async || (count(&harness.evictions()) >= 5).then_some(()))
+            .await;
+        replicas[leader].kill();
+        harness
+            .until("every pod to run elsewhere", async || {
+                (harness.pods_on("web", &tainted).await == 0).then_some(())
+            })
+            .await;
+        harness
+            .until("every replica to be ready", async || {
+                (harness.ready("web").await == REPLICAS).then_some(())
+            })
+            .await;
+        let lowest = witness::lowest_healthy(&harness.record("web"));
+        assert!(lowest >= HEALTHY_MIN, "{lowest} healthy pods at some moment");
+        assert_eq!(count(&harness.deletions()), 0, "the budget allowed each of them");
+        let status = harness.status_when("gentle", |status| status["governed"] == 0).await;
+        assert_eq!((&status["forced"], &status["waiting"]["budget"]), (&json!(0), &json!(0)), "{status}");
+        assert_eq!(harness.condition(&status, "Ready"), ("True".into(), "Applied".into()));
+    });
+}
+
+/// A budget that never allows a disruption holds pods back until the deadline, and says so at once; without the taint
+/// no request follows.
+#[test]
+fn a_budget_holds_pods_back_until_the_deadline_and_no_longer() {
+    const DEADLINE: i64 = 15;
+
+    on_a_cluster("a_budget_holds_pods_back_until_the_deadline_and_no_longer", async |harness| {
+        harness.policy("strict", json!({"respectBudgets": {"deadlineSeconds": DEADLINE}})).await;
+        harness.app("db", 6, json!({"maxUnavailable": 0})).await;
+        let _taintward = harness.start().await;
+        let nodes: Vec<String> = harness.nodes_of("db").await;
+        let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+
+        harness.taint(&nodes, "maintenance=now:NoExecute");
+        let status = harness.status_when("strict", |status| status["waiting"]["budget"] == 6).await;
+        assert_eq!(harness.condition(&status, "Blocked"), ("False".into(), "WaitsForDeadline".into()));
+        let message = status["oldest"]["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("waits for budget default/db, which never allows a disruption"),
+            "{message}"
+        );
+        assert_eq!(status["names"].as_array().map(Vec::len), Some(6));
+        harness.untaint(&nodes, "maintenance");
+        harness.status_when("strict", |status| status["governed"] == 0).await;
+        let requested = count(&harness.evictions());
+        tokio::time::sleep(Duration::from_secs(2 + DEADLINE.unsigned_abs())).await;
+        assert_eq!((count(&harness.evictions()), count(&harness.deletions())), (requested, 0));
+
+        let uids = harness.uids("db").await;
+        let (first, last) = harness.taint(&nodes, "maintenance=again:NoExecute");
+        harness
+            .until("every pod to be deleted", async || {
+                (count(&harness.deletions()) >= uids.len()).then_some(())
+            })
+            .await;
+        for deletion in harness.deletions() {
+            let after = |tainted| deletion.received.duration_since(tainted).as_millis();
+            let is_late = after(last) > i128::from(DEADLINE + 1) * 1_000;
+            assert!(!is_late, "{} was deleted {} ms after the taint", deletion.name, after(last));
+            assert!(after(first) >= i128::from(DEADLINE) * 1_000, "{}: {} ms", deletion.name, after(first));
+        }
+        let status = harness.status_when("strict", |status| status["forced"] == 6).await;
+        assert_eq!(status["forced"], 6, "{status}");
+    });
+}
