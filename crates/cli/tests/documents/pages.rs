@@ -121,6 +121,11 @@ fn dedicated_nodes() {
 }
 
 #[test]
+fn eviction_policy() {
+    follow("eviction-policy.md");
+}
+
+#[test]
 fn quick_start() {
     follow("start/quick-start.md");
 }
@@ -171,9 +176,10 @@ fn maintenance() {
 }
 
 /// Pages whose fenced commands have a test of the page, and the file of `crates/cli/tests` with that test.
-const TYPED: [(&str, &str); 16] = [
+const TYPED: [(&str, &str); 17] = [
     ("admission.md", "documents/pages.rs"),
     ("dedicated-nodes.md", "documents/pages.rs"),
+    ("eviction-policy.md", "documents/pages.rs"),
     ("install.md", "cluster/install_story.rs"),
     ("managed-clusters.md", "managed_real/page.rs"),
     ("metrics.md", "documents/pages.rs"),

@@ -7,6 +7,7 @@ mod limits;
 mod monitor;
 mod random;
 mod status;
+mod unchanged;
 mod world;
 
 use taintward_core::eviction::EvictionNotice;

@@ -8,7 +8,7 @@ use taintward_core::time::Span;
 
 /// What happens to the cluster.
 #[derive(Clone, Debug)]
-enum Change {
+pub(super) enum Change {
     Taint(usize),
     Untaint(usize),
     Restart,
@@ -16,7 +16,7 @@ enum Change {
     Scale(u32),
 }
 
-fn change() -> impl Strategy<Value = Change> {
+pub(super) fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         3 => (0..4_usize).prop_map(Change::Taint),
         1 => (0..4_usize).prop_map(Change::Untaint),
@@ -49,7 +49,7 @@ fn limits() -> impl Strategy<Value = EvictionPolicy> {
         })
 }
 
-const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
+pub(super) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
 fn build(policy: EvictionPolicy, needed: Option<u32>) -> World {
     let mut world = World::new(vec![policy]);
@@ -71,7 +71,7 @@ fn build(policy: EvictionPolicy, needed: Option<u32>) -> World {
     world
 }
 
-fn apply(world: &mut World, change: &Change) {
+pub(super) fn apply(world: &mut World, change: &Change) {
     match change {
         Change::Taint(at) => taint_nodes(world, &[NODES[*at]], &["maintenance:NoExecute"]),
         Change::Untaint(at) => {

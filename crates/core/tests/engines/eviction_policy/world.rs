@@ -77,6 +77,7 @@ enum Happening {
 pub(crate) struct World {
     pub(crate) now: Millis,
     pub(crate) engine: EvictionEngine,
+    config: EvictionConfig,
     pub(crate) delays: Delays,
     pub(crate) nodes: BTreeMap<String, NodeFact>,
     pub(crate) pods: BTreeMap<String, WorldPod>,
@@ -110,9 +111,19 @@ fn labels(pairs: &[(&str, &str)]) -> Labels {
 
 impl World {
     pub(crate) fn new(policies: Vec<EvictionPolicy>) -> Self {
+        Self::with(EvictionConfig { policies: true, ..EvictionConfig::default() }, policies)
+    }
+
+    /// The process runs without `--eviction-policies`.
+    pub(crate) fn without_policies() -> Self {
+        Self::with(EvictionConfig::default(), Vec::new())
+    }
+
+    fn with(config: EvictionConfig, policies: Vec<EvictionPolicy>) -> Self {
         let mut world = Self {
             now: 0,
-            engine: EvictionEngine::new(config()),
+            engine: EvictionEngine::new(config.clone()),
+            config,
             delays: Delays::default(),
             nodes: BTreeMap::new(),
             pods: BTreeMap::new(),
@@ -278,7 +289,7 @@ impl World {
     pub(crate) fn restart(&mut self) {
         self.restarted = self.now;
         self.happenings.retain(|_, happening| !matches!(happening, Happening::Arrives(_)));
-        self.engine = EvictionEngine::new(config());
+        self.engine = EvictionEngine::new(self.config.clone());
         self.list();
     }
 
@@ -307,10 +318,13 @@ impl World {
             labels: labels(&[("team", "shop")]),
         };
         let mut inputs: Vec<EvictionInput> = Vec::new();
-        inputs.extend(listed(policies).into_iter().map(EvictionInput::Policies));
-        inputs.extend(listed([namespace]).into_iter().map(EvictionInput::Namespaces));
-        inputs.extend(listed(budgets).into_iter().map(EvictionInput::Budgets));
-        for kind in ReplicatedKind::ALL {
+        let kinds = if self.config.policies { &ReplicatedKind::ALL[..] } else { &[] };
+        if self.config.policies {
+            inputs.extend(listed(policies).into_iter().map(EvictionInput::Policies));
+            inputs.extend(listed([namespace]).into_iter().map(EvictionInput::Namespaces));
+            inputs.extend(listed(budgets).into_iter().map(EvictionInput::Budgets));
+        }
+        for &kind in kinds {
             let of_kind = if kind == ReplicatedKind::Deployment { workloads.clone() } else { Vec::new() };
             inputs.extend(listed(of_kind).into_iter().map(|event| EvictionInput::Workloads(kind, event)));
         }
@@ -375,10 +389,6 @@ impl World {
             Happening::Counted(name) => self.budget_counted(&name),
         }
     }
-}
-
-fn config() -> EvictionConfig {
-    EvictionConfig { policies: true, ..EvictionConfig::default() }
 }
 
 /// `minAvailable` of so many.
