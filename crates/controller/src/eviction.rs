@@ -6,7 +6,7 @@
 mod effects;
 mod messages;
 mod policies;
-mod policy_status_writer;
+mod policy_reporter;
 pub(crate) mod progress;
 mod reporting;
 #[cfg(test)]
@@ -23,7 +23,7 @@ use crate::metrics::{self, ControllerMetrics, Queue};
 use crate::settings::EvictionScope;
 use crate::time_added_writer::TimeAddedWriter;
 use crate::watch_queues::{WatchQueues, WatchReceiver};
-use policy_status_writer::PolicyStatusWriter;
+use policy_reporter::PolicyReporter;
 use progress::ProgressReporter;
 use std::sync::Arc;
 use taintward_core::engine::Lane;
@@ -42,7 +42,7 @@ pub(crate) struct EvictionController {
     holds: bool,
     /// `None`: no eviction policy exists for this process.
     policies: Option<PolicyFollower>,
-    policy_statuses: PolicyStatusWriter,
+    policy_reporter: PolicyReporter,
     /// Writes `timeAdded`, if enabled.
     time_added: Option<TimeAddedWriter>,
     /// Triggers a relist of everything.
@@ -67,7 +67,7 @@ impl EvictionController {
             hold,
             holds: false,
             policies,
-            policy_statuses: PolicyStatusWriter::new(),
+            policy_reporter: PolicyReporter::new(),
             time_added: stamp_taints.then(TimeAddedWriter::default),
             relist_now,
             other_controller_lines: LogRateLimit::per_minute(1),
@@ -129,7 +129,7 @@ impl Controller for EvictionController {
         context: &ControllerContext,
     ) -> Option<EvictionInput> {
         if self.policies.is_some() {
-            self.policy_statuses.start(engine, context, context.clock.now());
+            self.policy_reporter.start(engine, context, context.clock.now());
         }
         None
     }
@@ -194,6 +194,7 @@ impl Controller for EvictionController {
             retrying: engine.failing_evictions().count(),
             oldest_due: stats.oldest_due,
         });
+        context.metrics.eviction_policies.set_oldest_delayed(stats.oldest_delayed);
         context.metrics.queues.depth(Queue::Pod, due);
     }
 
@@ -214,7 +215,7 @@ impl Controller for EvictionController {
         let time_added = self.time_added.as_ref().filter(|_| context.may_write());
         let time_added = time_added.and_then(TimeAddedWriter::next_wakeup);
         let statuses = self.policies.as_ref().filter(|_| context.may_write());
-        let statuses = statuses.and_then(|_| self.policy_statuses.next_wakeup());
+        let statuses = statuses.and_then(|_| self.policy_reporter.next_wakeup());
         engine.deadline_at().into_iter().chain(retry).chain(time_added).chain(statuses).min()
     }
 
@@ -227,7 +228,7 @@ impl Controller for EvictionController {
         };
         tokio::select! {
             () = time_added => None,
-            () = self.policy_statuses.finish(context) => None,
+            () = self.policy_reporter.finish(context) => None,
             // The value is read before the next tick.
             Ok(()) = self.hold.changed() => None,
         }
@@ -237,8 +238,8 @@ impl Controller for EvictionController {
         if let Some(time_added) = self.time_added.as_mut().filter(|writer| writer.is_in_flight()) {
             time_added.finish(context).await;
         }
-        if self.policy_statuses.is_in_flight() {
-            self.policy_statuses.finish(context).await;
+        if self.policy_reporter.is_in_flight() {
+            self.policy_reporter.finish(context).await;
         }
     }
 }

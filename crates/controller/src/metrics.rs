@@ -5,6 +5,7 @@
 
 mod backfill;
 mod effects;
+mod eviction_policies;
 mod evictions;
 mod guard;
 mod holds;
@@ -20,12 +21,13 @@ mod watches;
 
 pub use backfill::BackfillMetrics;
 pub use effects::EffectMetrics;
+pub use eviction_policies::EvictionPolicyMetrics;
 pub use evictions::{DeletionTimes, EvictionGauges, EvictionMetrics};
 pub use guard::GuardMetrics;
 pub use holds::HoldMetrics;
 pub use labels::{
-    Code, Controller, DateIgnored, Effect, LogLevel, Method, Outcome, Phase, PoolValidityLabel, Queue,
-    Resource, Restart, Sign, Unknown, Verb,
+    Code, Controller, DateIgnored, DelayReason, Effect, LogLevel, Method, Outcome, Phase, PoolValidityLabel,
+    Queue, Resource, Restart, Sign, Unknown, Verb,
 };
 pub use lease::LeaseMetrics;
 pub use node_health::{NodeGauges, NodeLifecycleMetrics};
@@ -79,6 +81,8 @@ pub struct BuildInfo {
 pub struct ControllerMetrics {
     /// Pods: due, counting down, deleted (TE-37, TE-38, S2, S3, L1).
     pub evictions: EvictionMetrics,
+    /// Eviction policies.
+    pub eviction_policies: EvictionPolicyMetrics,
     /// Requests that write or confirm, and their outcome.
     pub effects: EffectMetrics,
     /// All requests.
@@ -111,6 +115,7 @@ impl ControllerMetrics {
         let requests = register_client(&mut registry, &clock, &about.host);
         let mut metrics = MetricsRegistry::new(&mut registry, clock);
         let evictions = EvictionMetrics::new(&mut metrics);
+        let eviction_policies = EvictionPolicyMetrics::new(&mut metrics);
         let effects = EffectMetrics::new(&mut metrics);
         let node_health = NodeLifecycleMetrics::new(&mut metrics);
         let pools = PoolMetrics::new(&mut metrics);
@@ -129,6 +134,7 @@ impl ControllerMetrics {
         registry.register_collector(Box::new(ProcessCollector { started: about.started }));
         Self {
             evictions,
+            eviction_policies,
             effects,
             requests,
             server_time,

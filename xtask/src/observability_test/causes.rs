@@ -35,6 +35,11 @@ pub(crate) const CAUSES: &[AlertCause] = &[
         produce: |run| Box::pin(pods::protected(run)),
     },
     AlertCause {
+        alerts: &["TaintwardEvictionPolicyBlocked"],
+        what: "a PodDisruptionBudget with maxUnavailable 0 protects a pod of a policy; then it is deleted",
+        produce: |run| Box::pin(pods::blocked_policy(run)),
+    },
+    AlertCause {
         alerts: &["TaintwardPoolNotGuarded"],
         what: "the PoolGuard is deleted; then it is created again",
         produce: |run| Box::pin(pods::no_pool_guard(run)),

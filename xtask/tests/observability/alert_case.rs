@@ -57,8 +57,24 @@ fn evictions() -> Vec<AlertCase> {
     let effects = |effect: &str, outcome: &str| {
         counter(names::EFFECTS, &format!("effect=\"{effect}\",outcome=\"{outcome}\""))
     };
+    let delayed = |instance: &str| of(instance, names::DELAYED_PODS, "reason=\"budget\"");
     vec![
-        limit("TaintwardEvictionBacklog", &seconds(names::OLDEST_DUE_POD), "61x120", "60x120"),
+        AlertCase {
+            alert: "TaintwardEvictionBacklog",
+            fires: vec![
+                (seconds(names::OLDEST_DUE_POD), "61x120"),
+                (leads(A), "0x120"),
+                (delayed(B), "0x120"),
+            ],
+            sanitized: vec![
+                (seconds(names::OLDEST_DUE_POD), "900x120"),
+                (leads(A), "0x120"),
+                (of(B, &format!("{}_seconds", names::OLDEST_DUE_POD), ""), "60x120"),
+                (leads(B), "1x120"),
+                (delayed(B), "1x120"),
+            ],
+        },
+        limit("TaintwardEvictionPolicyBlocked", &gauge(names::EVICTION_POLICIES_BLOCKED), "1x120", "0x120"),
         AlertCase {
             alert: "TaintwardEvictionsRefused",
             fires: vec![(effects("delete", "rejected"), "0+1x120")],

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use taintward_envtest::binaries;
 
 /// Choices, as flags and as a chart's values.
-const CHOICES: [(&[&str], &[&str]); 18] = [
+const CHOICES: [(&[&str], &[&str]); 20] = [
     (&[], &[]),
     (
         &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
@@ -83,6 +83,14 @@ const CHOICES: [(&[&str], &[&str]); 18] = [
             "webhook.rules=*\\,toleration-restriction,parts.controller=false,parts.viewer=false",
             "webhook.restrictionConfig=LISTS",
         ],
+    ),
+    (
+        &["--parts=controller", "--eviction-policies"],
+        &["parts.webhook=false,parts.viewer=false,controller.evictionPolicies=true"],
+    ),
+    (
+        &["--eviction-policies", "--mode=observe"],
+        &["controller.evictionPolicies=true,controller.mode=observe"],
     ),
     (&["--with-monitoring"], &["monitoring.enabled=true"]),
     (
@@ -326,6 +334,7 @@ fn an_account_that_only_observes_may_only_read() {
         "--mode=observe",
         "--parts=controller",
         "--stamp-taints",
+        "--eviction-policies",
         "--controllers=*,node-lifecycle-controller,dedicated-pool-controller",
     ])));
     let mut verbs: Vec<&str> = all

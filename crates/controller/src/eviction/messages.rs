@@ -2,7 +2,7 @@
 //! toleration and times (D8).
 
 use crate::text_time::{length, moment};
-use taintward_core::eviction::{CancellationReason, EvictionReason};
+use taintward_core::eviction::{CancellationReason, EvictionReason, GoverningPolicy};
 use taintward_core::identity::{NodeName, PodName};
 use taintward_core::taint::Taint;
 use taintward_core::taint_start::TaintStartSource;
@@ -40,8 +40,19 @@ pub(crate) fn why_cancelled(node: &NodeName, reason: CancellationReason, taint: 
     }
 }
 
-/// Taint, toleration and timing in one sentence.
+/// Taint, toleration and timing in one sentence, and the policy that governed it.
 pub(crate) fn why(node: &NodeName, grounds: &EvictionReason, now: Now) -> String {
+    let why = why_due(node, grounds, now);
+    match &grounds.policy {
+        None => why,
+        Some(GoverningPolicy { name, is_forced: false }) => format!("{why}; under eviction policy {name}"),
+        Some(GoverningPolicy { name, is_forced: true }) => {
+            format!("{why}; in spite of its disruption budgets, after the deadline of eviction policy {name}")
+        }
+    }
+}
+
+fn why_due(node: &NodeName, grounds: &EvictionReason, now: Now) -> String {
     let (taint, since) = (&grounds.taint, moment(grounds.start.at, now));
     let source = source(grounds.start.source);
     let arrived = match grounds.counts_from > grounds.start.at {
@@ -131,6 +142,16 @@ mod tests {
             "Marking for deletion Pod shop/web-0: node n1 has taint k=v:NoExecute since 2027-01-15T07:59:00Z \
              (at the latest; by its timeAdded), pod there since 2027-01-15T07:59:01Z, tolerated for 1m0s (toleration 2) until \
              2027-01-15T08:00:00Z"
+        );
+        let governed = |is_forced| EvictionReason {
+            policy: Some(GoverningPolicy { name: "gentle".into(), is_forced }),
+            ..grounds(None)
+        };
+        assert!(evicted(&node, &governed(false), NOW).ends_with("tolerate it; under eviction policy gentle"));
+        assert!(
+            evicted(&node, &governed(true), NOW).ends_with(
+                "; in spite of its disruption budgets, after the deadline of eviction policy gentle"
+            )
         );
         let held = EvictionReason { held: Span::from_secs(90), ..is_late.clone() };
         assert!(

@@ -95,12 +95,16 @@ impl<'a> EvictionReport<'a> {
         });
         let (waited, worked) = (grounds.decided.since(due), now.mono.since(grounds.decided));
         self.context.metrics.queues.handled(Queue::Pod, waited, worked);
+        if grounds.policy.as_ref().is_some_and(|policy| policy.is_forced) {
+            self.context.metrics.eviction_policies.forced.inc();
+        }
         let taint = grounds.taint.to_string();
         tracing::info!(
             pod = grounds.name.as_str(),
             uid = %pod.uid,
             node = pod.node.as_str(),
             taint,
+            policy = grounds.policy.as_ref().map(|policy| &*policy.name),
             late_seconds = now.mono.since(due).as_secs_f64(),
             reason = messages::why(&pod.node, grounds, now),
             "pod evicted"

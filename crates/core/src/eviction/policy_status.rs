@@ -37,6 +37,27 @@ pub struct EvictionPolicyStatus {
     pub conditions: Vec<StatusCondition>,
 }
 
+impl EvictionPolicyStatus {
+    /// Whether the policy is valid.
+    pub fn is_ready(&self) -> bool {
+        self.is_true("Ready")
+    }
+
+    /// Whether a pod waits for something that only a person can change.
+    pub fn is_blocked(&self) -> bool {
+        self.is_true("Blocked")
+    }
+
+    fn is_true(&self, kind: &str) -> bool {
+        self.condition(kind).is_some_and(|condition| *condition.status == *"True")
+    }
+
+    /// The condition of this kind.
+    pub fn condition(&self, kind: &str) -> Option<&StatusCondition> {
+        self.conditions.iter().find(|condition| *condition.kind == *kind)
+    }
+}
+
 /// The pod that has waited longest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OldestDelay {

@@ -19,11 +19,15 @@ pub struct EvictionStats {
     pub counting: usize,
     /// Pods that would have a deadline, or be evicted, if their time were not on hold (NL-48).
     pub held: usize,
-    /// Due pods without an attempt.
+    /// Due pods without an attempt that nothing delays.
     pub due: usize,
+    /// Due pods that eviction policies delay.
+    pub delayed: usize,
+    /// The earliest due date among these.
+    pub oldest_delayed: Option<Mono>,
     /// Pods whose eviction is in progress, waits for a retry, or is being withdrawn.
     pub in_hand: usize,
-    /// The earliest due date among pods that must be evicted and still exist.
+    /// The earliest due date among pods that must be evicted, still exist, and are not delayed.
     pub oldest_due: Option<Mono>,
     /// Pods are due, and no request for any of them has succeeded for a while.
     pub stall: Option<EvictionStall>,

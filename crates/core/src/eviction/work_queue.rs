@@ -278,11 +278,12 @@ impl WorkQueue {
     /// Pods whose turn it is, pods with an attempt, and the earliest due date of both.
     pub(super) fn stats(&self, others: EvictionStats) -> EvictionStats {
         let first_due = self.due.first_key_value().map(|(key, _)| key.due);
-        let first_due = first_due.into_iter().chain(self.gate.oldest_due());
         let in_hand = self.attempts.values().filter(|attempt| attempt.known_due.is_some());
-        let oldest_due = first_due.chain(in_hand.map(|attempt| attempt.key.due)).min();
+        let oldest_due = first_due.into_iter().chain(in_hand.map(|attempt| attempt.key.due)).min();
         EvictionStats {
-            due: self.due.len() + self.gate.delayed(),
+            due: self.due.len(),
+            delayed: self.gate.delayed(),
+            oldest_delayed: self.gate.oldest_due(),
             in_hand: self.attempts.len(),
             oldest_due,
             stall: self.stall.filter(|_| oldest_due.is_some()),

@@ -1,6 +1,7 @@
 //! Causes of alerts about pods that are not evicted at their deadline.
 
 use super::super::alert_cause::CauseRun;
+use crate::server_process::SandboxProcess;
 use anyhow::Result;
 use serde_json::json;
 use std::time::Duration;
@@ -11,21 +12,44 @@ use taintward_envtest::wait;
 /// As many seconds as the guard needs with one patch a second: longer than the alert waits.
 const SLOW_PODS: usize = 130;
 
-pub(super) async fn protected(run: &mut CauseRun<'_>) -> Result<()> {
-    const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
-    let job = run.job;
-    let sandbox = job.sandbox(&[]).await?;
+const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+
+/// Creates a pod on n1, and a budget with this limit that selects it.
+async fn protect(sandbox: &SandboxProcess, limit: &str, value: u32) -> Result<()> {
     let labels = json!({"app": "kept"});
     pod("kept", "n1").with("/metadata", "labels", labels.clone()).create(&sandbox.api).await?;
     let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "kept"}, "spec": {
-        "minAvailable": 1, "selector": {"matchLabels": labels},
+        limit: value, "selector": {"matchLabels": labels},
     }});
     sandbox.api.create(BUDGETS, &budget).await?;
     wait::until("the budget to count its pod", Duration::from_secs(60), async || {
         let budget = sandbox.api.get(&format!("{BUDGETS}/kept")).await?;
         Ok((budget["status"]["currentHealthy"] == 1).then_some(()))
     })
-    .await?;
+    .await
+}
+
+pub(super) async fn blocked_policy(run: &mut CauseRun<'_>) -> Result<()> {
+    let job = run.job;
+    let sandbox = job.sandbox(&[]).await?;
+    protect(&sandbox, "maxUnavailable", 0).await?;
+    let flags = ["--leader-elect=false", "--controllers=taint-eviction-controller", "--eviction-policies"];
+    let _controller = job.run(&sandbox, &flags).await?;
+    let policy = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "EvictionPolicy", "metadata": {"name": "patient"},
+        "spec": {"taints": [{"key": "example.com/maintenance"}], "respectBudgets": {}}});
+    sandbox.api.create("/apis/taintward.io/v1alpha1/evictionpolicies", &policy).await?;
+    run.begins()?;
+    let taint = json!({"spec": {"taints": [{"key": "example.com/maintenance", "effect": "NoExecute"}]}});
+    sandbox.api.patch("/api/v1/nodes/n1", PatchType::Merge, &taint.to_string()).await?;
+    run.fires().await?;
+    sandbox.api.delete(&format!("{BUDGETS}/kept"), &json!({})).await?;
+    run.resolves().await
+}
+
+pub(super) async fn protected(run: &mut CauseRun<'_>) -> Result<()> {
+    let job = run.job;
+    let sandbox = job.sandbox(&[]).await?;
+    protect(&sandbox, "minAvailable", 1).await?;
     let _controller =
         job.run(&sandbox, &["--leader-elect=false", "--controllers=dedicated-pool-controller"]).await?;
     run.begins()?;

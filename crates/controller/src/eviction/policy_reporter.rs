@@ -1,4 +1,5 @@
-//! Writes the status of eviction policies: only what has changed, at most every five seconds.
+//! Reports what eviction policies do: metrics, log lines, and their status, at most every five seconds and only after a
+//! change.
 
 use crate::controller_context::ControllerContext;
 use crate::log_rate_limit::LogRateLimit;
@@ -8,11 +9,12 @@ use std::collections::BTreeMap;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::{EvictionEngine, EvictionPolicyStatus};
 use taintward_core::identity::Uid;
+use taintward_core::status_condition::StatusCondition;
 use taintward_core::time::{Mono, Now, Span};
 use taintward_kube::api::{ApiClient, RequestError};
 use taintward_kube::clock::Clock;
 
-/// The pause between two rounds of writes.
+/// The pause between two rounds.
 const PERIOD: Span = Span::from_secs(5);
 
 /// A status to write, with the policy's name and UID.
@@ -21,10 +23,12 @@ type StatusWrite = (Box<str>, Uid, EvictionPolicyStatus);
 /// A write, when it was sent, when it ended, and how.
 type StatusWritten = (StatusWrite, Mono, Mono, Result<(), RequestError>);
 
-/// Holds what was written last, and the round of writes in flight.
-pub(super) struct PolicyStatusWriter {
+/// Holds what was reported and written last, and the round of writes in flight.
+pub(super) struct PolicyReporter {
     /// What the API server has, as far as this process wrote it.
     written: BTreeMap<Uid, EvictionPolicyStatus>,
+    /// What a log line said last of each policy: its conditions.
+    logged: BTreeMap<Uid, Vec<StatusCondition>>,
     /// A status may have changed since the last round.
     has_changed: bool,
     /// When the next round may begin.
@@ -33,10 +37,11 @@ pub(super) struct PolicyStatusWriter {
     lines: LogRateLimit,
 }
 
-impl PolicyStatusWriter {
+impl PolicyReporter {
     pub(super) fn new() -> Self {
         Self {
             written: BTreeMap::new(),
+            logged: BTreeMap::new(),
             has_changed: true,
             next_at: Mono::from_secs(0),
             in_flight: None,
@@ -50,15 +55,23 @@ impl PolicyStatusWriter {
         if !context.may_write() {
             // Another process may write now, so nothing is known about what the API server has.
             self.written.clear();
-            self.has_changed = true;
-            return;
         }
-        if !self.has_changed || self.in_flight.is_some() || now.mono < self.next_at {
+        if !self.has_changed || self.is_in_flight() || now.mono < self.next_at {
             return;
         }
         (self.has_changed, self.next_at) = (false, now.mono.plus(PERIOD));
         let statuses = engine.policy_statuses(now);
+        context.metrics.eviction_policies.set(statuses.iter().map(|(_, status)| status));
         self.written.retain(|uid, _| statuses.iter().any(|(fact, _)| fact.uid == *uid));
+        self.logged.retain(|uid, _| statuses.iter().any(|(fact, _)| fact.uid == *uid));
+        if !context.may_write() {
+            self.has_changed = true;
+            return;
+        }
+        for (fact, status) in &statuses {
+            let before = self.logged.insert(fact.uid.clone(), status.conditions.clone()).unwrap_or_default();
+            log_conditions(&fact.policy.name, &before, status);
+        }
         let changed =
             statuses.into_iter().filter(|(fact, status)| self.written.get(&fact.uid) != Some(status));
         let writes: Vec<StatusWrite> =
@@ -84,7 +97,7 @@ impl PolicyStatusWriter {
         let results = in_flight.await;
         self.in_flight = None;
         for ((name, uid, status), sent, ended, result) in results {
-            let failure = result.as_ref().map(|()| ()).map_err(|error| error.failure);
+            let failure = result.as_ref().copied().map_err(|error| error.failure);
             context.metrics.effects.ended(Effect::UpdatePolicyStatus, failure, ended.since(sent));
             match result {
                 Ok(()) => _ = self.written.insert(uid, status),
@@ -114,4 +127,21 @@ async fn write_all(api: ApiClient, clock: Clock, writes: Vec<StatusWrite>) -> Ve
         results.push((write, sent, clock.now().mono, result));
     }
     results
+}
+
+/// One line for each condition that has changed.
+fn log_conditions(policy: &str, before: &[StatusCondition], status: &EvictionPolicyStatus) {
+    for now in &status.conditions {
+        let was = before.iter().find(|one| one.kind == now.kind);
+        let is_usual = |one: &StatusCondition| matches!(&*one.reason, "Applied" | "NotBlocked");
+        let has_changed = was.map_or(!is_usual(now), |was| was.reason != now.reason);
+        if !has_changed {
+            continue;
+        }
+        let (condition, is, reason, message) = (&*now.kind, &*now.status, &*now.reason, &*now.message);
+        match is_usual(now) {
+            true => tracing::info!(policy, condition, is, reason, text = message, "eviction policy changed"),
+            false => tracing::warn!(policy, condition, is, reason, text = message, "eviction policy changed"),
+        }
+    }
 }

@@ -1,0 +1,68 @@
+//! Counts what eviction policies delay, and what they delete in spite of budgets.
+//!
+//! - No series has the name of a policy; a policy's own counts are in its status.
+
+use super::labels::DelayReason;
+use super::names;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use taintward_core::eviction::{DelayCategory, EvictionPolicyStatus};
+use taintward_core::time::Mono;
+use taintward_server::metrics::{ByLabel, MetricsRegistry, TimeDirection, TimeGauge};
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct EvictionPolicyMetrics {
+    /// Pods that were deleted in spite of their budgets.
+    pub forced: Counter,
+    delayed: ByLabel<DelayReason, Gauge>,
+    oldest_delayed: TimeGauge,
+    policies: Gauge,
+    blocked: Gauge,
+}
+
+impl EvictionPolicyMetrics {
+    pub(super) fn new(registry: &mut MetricsRegistry<'_>) -> Self {
+        Self {
+            forced: registry.counter(
+                names::FORCED_EVICTIONS,
+                "Pods deleted in spite of their disruption budgets, after the deadline of an eviction policy",
+            ),
+            delayed: registry.gauges(
+                names::DELAYED_PODS,
+                "Pods that are due for eviction and that an eviction policy delays, by reason; counted every 5 s",
+            ),
+            oldest_delayed: registry.moment(
+                names::OLDEST_DELAYED_POD,
+                "How long the pod that eviction policies have delayed longest has been due; 0 if there is none",
+                TimeDirection::Since,
+            ),
+            policies: registry.gauge(names::EVICTION_POLICIES, "Eviction policies that can be decoded"),
+            blocked: registry.gauge(
+                names::EVICTION_POLICIES_BLOCKED,
+                "Eviction policies that are invalid, or delay a pod until a person changes a budget",
+            ),
+        }
+    }
+
+    /// What the policies do now.
+    pub fn set<'s>(&self, statuses: impl Iterator<Item = &'s EvictionPolicyStatus> + Clone) {
+        let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        for (category, reason) in [
+            (DelayCategory::Budget, DelayReason::Budget),
+            (DelayCategory::Limit, DelayReason::Limit),
+            (DelayCategory::Order, DelayReason::Order),
+            (DelayCategory::Policy, DelayReason::Policy),
+        ] {
+            let pods = statuses.clone().filter_map(|status| status.waiting.get(&category)).sum();
+            self.delayed.of(reason).set(number(pods));
+        }
+        self.policies.set(number(statuses.clone().count()));
+        self.blocked.set(number(statuses.filter(|status| !status.is_ready() || status.is_blocked()).count()));
+    }
+
+    /// Since when the pod that has been delayed longest is due.
+    pub fn set_oldest_delayed(&self, due: Option<Mono>) {
+        self.oldest_delayed.set(due);
+    }
+}
