@@ -8,6 +8,7 @@ use crate::scheduling::Labels;
 use crate::status_condition::StatusCondition;
 use crate::workload::Workload;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// An `EvictionPolicy` of the API.
@@ -19,8 +20,8 @@ pub struct EvictionPolicyFact {
     pub version: Option<ResourceVersion>,
     /// `metadata.generation`.
     pub generation: i64,
-    /// Its spec.
-    pub policy: EvictionPolicy,
+    /// Its spec, shared because every decision about a pod holds on to it.
+    pub policy: Arc<EvictionPolicy>,
     /// What its status says; empty if it cannot be understood, so that it is written again.
     pub recorded: RecordedPolicyStatus,
 }

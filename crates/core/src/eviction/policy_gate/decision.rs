@@ -79,7 +79,7 @@ impl PolicyGate {
                 GateDecision::Open(EvictionMode {
                     respects_budgets: policy.budgets.is_some() && !is_forced,
                     grace_seconds: grace,
-                    policy: Some(policy.name),
+                    policy: Some(policy.name.clone()),
                     is_forced,
                 })
             }

@@ -6,6 +6,7 @@ use super::wait_lists::WaitList;
 use crate::eviction_policy::{
     BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind, WorkloadFact,
 };
+use crate::identity::Uid;
 use crate::object_event::{ObjectEvent, ObjectIndex as _};
 use crate::time::{Mono, Now};
 use crate::workload::Workload;
@@ -73,9 +74,13 @@ impl PolicyGate {
 
     /// An event of the budget watch.
     pub(crate) fn apply_budgets(&mut self, event: ObjectEvent<BudgetFact>, now: Now) -> PolicyChange {
-        let uid = match &event {
-            ObjectEvent::Applied { fact, .. } => Some(fact.uid.clone()),
-            ObjectEvent::Deleted(object) | ObjectEvent::Undecodable(object) => object.uid.clone(),
+        let known =
+            |uid: &Uid| self.objects.budgets.store().get(uid).map(|fact| fact.budget.namespace.clone());
+        let changed = match &event {
+            ObjectEvent::Applied { fact, .. } => Some((fact.uid.clone(), fact.budget.namespace.clone())),
+            ObjectEvent::Deleted(object) | ObjectEvent::Undecodable(object) => {
+                object.uid.clone().and_then(|uid| Some((uid.clone(), known(&uid)?)))
+            }
             _ => None,
         };
         self.objects.budgets.apply(event, now);
@@ -83,10 +88,11 @@ impl PolicyGate {
             return PolicyChange::Nothing;
         }
         self.status_changed |= !self.lists.is_empty();
-        if let Some(uid) = uid {
+        if let Some((uid, namespace)) = changed {
             self.slots.budget_changed(&uid);
             self.lists.touch(WaitList::Budget(uid));
-            self.lists.touch_all(|list| matches!(list, WaitList::BudgetsOf(_) | WaitList::UnknownBudget(_)));
+            self.lists.touch(WaitList::BudgetsOf(namespace.clone()));
+            self.lists.touch(WaitList::UnknownBudget(namespace));
         } else {
             let is_about_budgets = |list: &WaitList| {
                 matches!(

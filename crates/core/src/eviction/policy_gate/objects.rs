@@ -63,7 +63,7 @@ impl PolicyObjects {
 
     /// The policy with this UID.
     pub(crate) fn policy(&self, uid: &Uid) -> Option<&EvictionPolicy> {
-        self.policies.get(uid).map(|fact| &fact.policy)
+        self.policies.get(uid).map(|fact| &*fact.policy)
     }
 
     /// Returns the policy of an eviction that all of these taints demand. A taint that no policy selects demands it as

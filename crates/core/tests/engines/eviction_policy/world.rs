@@ -245,7 +245,7 @@ impl World {
             uid: Uid::new(&policy.name),
             version: Some(ResourceVersion(self.version)),
             generation: 1,
-            policy: policy.clone(),
+            policy: policy.clone().into(),
             recorded: RecordedPolicyStatus { forced: self.recorded_forced, conditions: Vec::new() },
         }
     }

@@ -44,7 +44,7 @@ impl DecodeFrom<Json> for EvictionPolicyFact {
         };
         let (uid, version, generation) = (uid(&meta)?, version(&meta), meta.generation.unwrap_or_default());
         let recorded = status.and_then(|raw| recorded(raw.get().as_bytes())).unwrap_or_default();
-        Ok(Decoded::Object(Self { uid, version, generation, policy, recorded }))
+        Ok(Decoded::Object(Self { uid, version, generation, policy: policy.into(), recorded }))
     }
 }
 
