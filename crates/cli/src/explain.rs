@@ -3,6 +3,7 @@
 //! - Invariant: every verdict is the core's. Incomplete answers say so in every output format, with exit code 1.
 //! - See `cluster_state/related.rs` for reading, `pending.rs` for a list of all pods with a deadline.
 
+mod eviction_policies;
 mod node;
 mod not_found;
 mod object_parts;
@@ -27,6 +28,7 @@ use crate::runtime::Runtime;
 use crate::stderr;
 use crate::taint_note::TaintNote;
 use clap::Args;
+use eviction_policies::ClusterPolicies;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -120,6 +122,7 @@ struct ExplainContext {
     related: RelatedObjects,
     /// `None` for files, which have no leases.
     controllers: Option<ActiveControllers>,
+    policies: ClusterPolicies,
     /// The namespace of pods; `None`: any.
     namespace: Option<String>,
 }
@@ -148,7 +151,8 @@ impl ExplainContext {
             if related.state.snapshot.nodes().is_empty() {
                 return Err(no_nodes(related.state));
             }
-            return Ok(Self { related, controllers: None, namespace });
+            let policies = ClusterPolicies::default();
+            return Ok(Self { related, controllers: None, policies, namespace });
         }
         let runtime = Runtime::new()?;
         runtime.block_on(async {
@@ -158,7 +162,8 @@ impl ExplainContext {
             let related = in_cluster(&reader, wanted, as_of, numeric).await;
             let now = related.state.snapshot.now().wall;
             let controllers = ActiveControllers::of(&reader, now).await;
-            Ok(Self { related, controllers: Some(controllers), namespace })
+            let policies = ClusterPolicies::of(&reader, &related.state.snapshot).await;
+            Ok(Self { related, controllers: Some(controllers), policies, namespace })
         })
     }
 

@@ -149,6 +149,31 @@ impl EvictionPolicy {
     }
 }
 
+/// Returns the policy of an eviction that all of these taints demand: `None` if no policy selects one of them, because the
+/// others cannot delay what that taint demands.
+pub fn governing<'p, 't>(
+    policies: &'p [EvictionPolicyFact],
+    taints: impl IntoIterator<Item = &'t Taint>,
+    subject: EvictionSubject<'_>,
+) -> Option<&'p EvictionPolicyFact> {
+    let mut governing: Option<&EvictionPolicyFact> = None;
+    for taint in taints {
+        let first = first_selecting(policies.iter(), taint, subject)?;
+        governing = governing.into_iter().chain([first]).min_by_key(|fact| fact.policy.precedence());
+    }
+    governing
+}
+
+/// Returns the policy that applies to an eviction because of this taint alone.
+pub(crate) fn first_selecting<'p>(
+    policies: impl Iterator<Item = &'p EvictionPolicyFact>,
+    taint: &Taint,
+    subject: EvictionSubject<'_>,
+) -> Option<&'p EvictionPolicyFact> {
+    let selecting = policies.filter(|fact| fact.policy.selects(taint, subject));
+    selecting.min_by_key(|fact| fact.policy.precedence())
+}
+
 /// Whether the selector selects these labels, or might if it were valid.
 fn may_select(selector: &LabelSelector, labels: &Labels) -> bool {
     selector.selects(labels) || !selector.errors().is_empty()

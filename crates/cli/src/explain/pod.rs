@@ -77,6 +77,19 @@ pub(super) fn explain<'s>(context: &'s ExplainContext, target: &'s Target) -> Ex
     }
 }
 
+/// The NoExecute taints because of which a pod is due; empty if it is not.
+pub(super) fn due_taints(snapshot: &ClusterSnapshot, pod: &SnapshotPod) -> Vec<TaintInstance> {
+    let Some(node) = pod.node else { return Vec::new() };
+    let instances = snapshot.instances(node as usize);
+    let verdict = snapshot.judge(pod, &instances);
+    if !matches!(verdict.outcome, Outcome::Leaves { .. }) {
+        return Vec::new();
+    }
+    let is_due = |reason: &TaintReason| reason.due.is_some_and(|due| due <= snapshot.now().mono);
+    let judged = instances.into_iter().zip(verdict.reasons);
+    judged.filter(|(_, reason)| is_due(reason)).map(|(instance, _)| instance).collect()
+}
+
 impl Explanation for PodExplanation<'_> {
     fn name(&self) -> String {
         format!("pod/{}", self.details.name)

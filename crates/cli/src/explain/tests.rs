@@ -1,5 +1,6 @@
 //! Tests that explanations come true, with the real controller on a simulated cluster in virtual time.
 
+use super::eviction_policies::ClusterPolicies;
 use super::target::{TargetKind, parse as parse_targets};
 use super::{EXIT_CODES, ExplainContext, Explanations};
 use crate::active_controllers::{ActiveControllers, LeaseHolder};
@@ -125,7 +126,8 @@ async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (St
     let wanted = ObjectNames { pods, namespace: namespace.clone(), ..ObjectNames::default() };
     let related = in_cluster(&reader, wanted, Some(server.clock().now()), NumericOperators::Off).await;
     assert_eq!(related.state.gaps, []);
-    let context = ExplainContext { related, controllers: None, namespace };
+    let context =
+        ExplainContext { related, controllers: None, policies: ClusterPolicies::default(), namespace };
     let words: Vec<String> = names.iter().map(|name| format!("pod/{name}")).collect();
     let targets = parse_targets(&words).unwrap();
     let list = Explanations::of(&context, &targets).object();
@@ -229,7 +231,12 @@ fn the_schema_describes_what_is_printed() {
         let wanted =
             ObjectNames { pods, workloads: workloads.collect(), past: true, ..ObjectNames::default() };
         let related = in_files(&[format!("{folder}{file}").into()], wanted, as_of, NumericOperators::Off);
-        let context = ExplainContext { related, controllers: None, namespace: None };
+        let context = ExplainContext {
+            related,
+            controllers: None,
+            policies: ClusterPolicies::default(),
+            namespace: None,
+        };
         let all = Explanations::of(&context, &targets);
         assert_eq!(all.names().len() + all.missing.len(), targets.len());
         check(&schema("explanation.schema.json"), &all.object());
@@ -253,7 +260,8 @@ fn a_deadline_has_a_latest_time_if_taintward_did_not_see_the_countdown_begin() {
             place: "kube-system",
             upstreams: LeaseHolder::Absent,
         });
-        let context = ExplainContext { related, controllers, namespace: None };
+        let context =
+            ExplainContext { related, controllers, policies: ClusterPolicies::default(), namespace: None };
         let targets = parse_targets(&[format!("pod/{name}")]).unwrap();
         let all = Explanations::of(&context, &targets);
         let object = all.object();

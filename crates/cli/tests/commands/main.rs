@@ -18,6 +18,7 @@ mod install {
 }
 
 mod explain;
+mod explain_policies;
 mod hold;
 mod hostile_text;
 mod install_chart;

@@ -14,9 +14,17 @@ pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
     }
     sentences.extend(disruption(explanation));
     if let (Some(Outcome::Leaves { .. }), None) = (explanation.outcome(), explanation.details.deletion) {
+        sentences.extend(policy(explanation));
         sentences.push(undone(explanation));
     }
     sentences
+}
+
+/// What an eviction policy does with it.
+fn policy(explanation: &PodExplanation<'_>) -> Vec<String> {
+    let (Some(pod), PodLocation::On(node)) = (explanation.pod, explanation.place) else { return Vec::new() };
+    let (snapshot, Some(due)) = (explanation.snapshot(), explanation.leaves()) else { return Vec::new() };
+    explanation.context.policies.sentences(snapshot, (pod, &snapshot.nodes()[node].labels), due)
 }
 
 /// A terminating pod is removed when its containers have ended and its finalizers are gone.

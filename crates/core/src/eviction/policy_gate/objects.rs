@@ -4,7 +4,7 @@ use super::subject::GateSubject;
 use crate::admission::LabelSelector;
 use crate::eviction_policy::{
     BudgetFact, EvictionPolicy, EvictionPolicyFact, EvictionSubject, NamespaceLabelsFact, ReplicatedKind,
-    WorkloadFact, is_dead_node_key,
+    WorkloadFact, first_selecting, is_dead_node_key,
 };
 use crate::identity::Uid;
 use crate::object_store::{IndexedStore, Store};
@@ -13,7 +13,6 @@ use crate::taint::Taint;
 use crate::workload::Workload;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::cmp::Ordering;
 
 /// The objects that decisions about delays depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -78,7 +77,10 @@ impl PolicyObjects {
         let mut governing: Option<&EvictionPolicyFact> = None;
         for taint in subject.taints {
             match self.first_for(taint, subject) {
-                Some(first) => governing = governing.into_iter().chain([first]).min_by(by_precedence),
+                Some(first) => {
+                    governing =
+                        governing.into_iter().chain([first]).min_by_key(|fact| fact.policy.precedence())
+                }
                 None if is_unknown && !is_dead_node_key(&taint.key) => {}
                 None => return Governance::None,
             }
@@ -96,7 +98,7 @@ impl PolicyObjects {
         let none = Labels::new();
         let namespace = namespace.map_or(&none, |fact| &fact.labels);
         let subject = EvictionSubject { node: subject.node, namespace, pod: &subject.template.labels };
-        self.policies().filter(|fact| fact.policy.selects(taint, subject)).min_by(by_precedence)
+        first_selecting(self.policies(), taint, subject)
     }
 
     /// The policies that apply to evictions because of one of the taints.
@@ -124,8 +126,4 @@ impl PolicyObjects {
         let mut facts = self.workloads.values().flat_map(|kind| kind.of(workload));
         facts.next().map(|fact| fact.replicas)
     }
-}
-
-fn by_precedence(one: &&EvictionPolicyFact, other: &&EvictionPolicyFact) -> Ordering {
-    one.policy.precedence().cmp(&other.policy.precedence())
 }

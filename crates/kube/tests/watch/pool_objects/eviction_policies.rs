@@ -4,8 +4,8 @@ use super::sample::{fact, why};
 use serde_json::{Value, json};
 use taintward_core::admission::LabelSelector;
 use taintward_core::eviction_policy::{
-    BudgetRespect, EvictionPolicy, EvictionPolicyFact, PolicyProblem, SelectedTaint, UnavailableLimit,
-    WaveOrder,
+    BudgetRespect, EvictionPolicy, EvictionPolicyFact, PolicyProblem, RecordedPolicyStatus, SelectedTaint,
+    UnavailableLimit, WaveOrder,
 };
 use taintward_core::time::Span;
 use taintward_kube::decode::{Decoded, WatchedObject};
@@ -17,7 +17,7 @@ fn policy(spec: &Value) -> Vec<u8> {
 }
 
 fn read(spec: &Value) -> EvictionPolicy {
-    fact(EvictionPolicyFact::from_json(&policy(spec))).policy
+    EvictionPolicy::clone(&fact(EvictionPolicyFact::from_json(&policy(spec))).policy)
 }
 
 fn named() -> EvictionPolicy {
@@ -61,8 +61,28 @@ fn every_field_is_decoded() {
         allow_holds: false,
     };
     let fact = fact(EvictionPolicyFact::from_json(&policy(&spec)));
-    assert_eq!((fact.policy, fact.generation), (expected, 3));
+    assert_eq!((&*fact.policy, fact.generation), (&expected, 3));
+    assert_eq!(fact.recorded, RecordedPolicyStatus::default());
     assert!(matches!(EvictionPolicyFact::from_protobuf(&policy(&spec)), Decoded::Undecodable(_)));
+}
+
+/// What a status says is read back, and an invalid status counts as none: it is written again.
+#[test]
+fn the_next_status_continues_the_recorded_one() {
+    let with = |status: &Value| {
+        let mut object: Value = serde_json::from_slice(&policy(&json!({}))).unwrap();
+        object["status"] = status.clone();
+        fact(EvictionPolicyFact::from_json(object.to_string().as_bytes())).recorded
+    };
+    let ready = json!({"type": "Ready", "status": "True", "reason": "Applied", "message": "m",
+        "lastTransitionTime": "2026-11-21T14:00:00Z", "observedGeneration": 3});
+    let recorded = with(&json!({"forced": 7, "governed": 1, "conditions": [ready]}));
+    assert_eq!((recorded.forced, recorded.conditions.len()), (7, 1));
+    assert_eq!((&*recorded.conditions[0].kind, recorded.conditions[0].observed), ("Ready", 3));
+    for odd in [json!({"forced": "many"}), json!({"conditions": [{"type": "Ready"}]}), json!(7), json!(null)]
+    {
+        assert_eq!(with(&odd), RecordedPolicyStatus::default(), "{odd}");
+    }
 }
 
 #[test]

@@ -1,0 +1,68 @@
+//! Tests what `taintward explain` says about pods that eviction policies delay, in a sandbox.
+
+use crate::cli::running::{RunningSandbox, TestFolder, text};
+use crate::cli::timeout::eventually;
+use std::process::{Command, Stdio};
+
+/// A pod with a budget that never allows a disruption, and one without a budget, both on n1; each has a policy.
+const OBJECTS: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "kept", "namespace": "default", "labels": {"app": "kept"}},
+     "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "main"}]}},
+    {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "kept", "namespace": "default"},
+     "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "kept"}}}},
+    {"apiVersion": "taintward.io/v1alpha1", "kind": "EvictionPolicy", "metadata": {"name": "gentle"},
+     "spec": {"taints": [{"key": "maintenance"}], "respectBudgets": {"deadlineSeconds": 3600}, "maxPodsPerMinute": 30,
+      "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}}}}
+]}"#;
+
+struct PolicyHarness {
+    folder: TestFolder,
+    _sandbox: RunningSandbox,
+}
+
+impl PolicyHarness {
+    fn set() -> Self {
+        let folder = TestFolder::named("explain-policies");
+        let kubeconfig = folder.file("kubeconfig");
+        let mut sandbox = RunningSandbox::start(&["--plain", "--empty", "--kubeconfig-out", &kubeconfig]);
+        sandbox.until("KUBECONFIG");
+        Self { folder, _sandbox: sandbox }
+    }
+
+    fn run(&self, typed: &str) -> (i32, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(typed.split(' ')).stdin(Stdio::null()).env("TZ", "UTC");
+        let done = command.env("KUBECONFIG", self.folder.file("kubeconfig")).output().unwrap();
+        (done.status.code().unwrap(), text(&[done.stdout, done.stderr].concat()))
+    }
+}
+
+#[test]
+fn a_due_pod_names_its_policy_its_budget_and_its_deadline() {
+    let Some(tools) = taintward_envtest::binaries::for_test("explain_policies") else { return };
+    let harness = PolicyHarness::set();
+    let objects = harness.folder.write("objects.json", OBJECTS);
+    let mut kubectl = Command::new(tools.path("kubectl").unwrap());
+    kubectl.args(["create", "-f", &objects]).env("KUBECONFIG", harness.folder.file("kubeconfig"));
+    let created = kubectl.env("HOME", harness.folder.path()).output().unwrap();
+    assert!(created.status.success(), "{}", text(&created.stderr));
+    let explain = || harness.run("explain pod/kept -n default");
+    let (_, before) = explain();
+    assert!(before.contains("It stays") && !before.contains("eviction policy"), "{before}");
+    let (code, tainted) = harness.run("taint node n1 maintenance:NoExecute --no-preview");
+    assert_eq!(code, 0, "{tainted}");
+    let explained = eventually("the policy to have a status", || {
+        let (code, explained) = explain();
+        assert_eq!(code, 0, "{explained}");
+        (!explained.contains("no controller has reported")).then_some(explained)
+    });
+    let explained = explained.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "It has been due for eviction since",
+        "eviction policy gentle governs it: its disruption budgets count until",
+        "then it is deleted in spite of them; at most 30 pods are evicted per minute",
+        "it waits for budget default/kept, which never allows a disruption",
+    ] {
+        assert!(explained.contains(words), "{words}: {explained}");
+    }
+}
