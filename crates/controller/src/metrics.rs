@@ -21,13 +21,13 @@ mod watches;
 
 pub use backfill::BackfillMetrics;
 pub use effects::EffectMetrics;
-pub use eviction_policies::EvictionPolicyMetrics;
+pub use eviction_policies::{DelayReason, EvictionPolicyMetrics};
 pub use evictions::{DeletionTimes, EvictionGauges, EvictionMetrics};
 pub use guard::GuardMetrics;
 pub use holds::HoldMetrics;
 pub use labels::{
-    Code, Controller, DateIgnored, DelayReason, Effect, LogLevel, Method, Outcome, Phase, PoolValidityLabel,
-    Queue, Resource, Restart, Sign, Unknown, Verb,
+    Code, Controller, DateIgnored, Effect, LogLevel, Method, Outcome, Phase, PoolValidityLabel, Queue,
+    Resource, Restart, Sign, Unknown, Verb,
 };
 pub use lease::LeaseMetrics;
 pub use node_health::{NodeGauges, NodeLifecycleMetrics};

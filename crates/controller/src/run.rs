@@ -4,6 +4,7 @@
 //!   `toleration_seconds.rs` for what each controller adds.
 
 mod clock_watch;
+mod control_loops;
 mod election;
 mod health;
 mod permissions;
@@ -11,29 +12,26 @@ mod startup;
 mod watches;
 
 use crate::admin::{Admin, AdminListener, Check, ListenError};
-use crate::control_loop::{ControlLoop, LoopHealth};
-use crate::controller::Controller;
-use crate::controller_context::ControllerContext;
-use crate::dedicated_pools::{DedicatedPoolController, PoolStreamDemand};
-use crate::eviction::progress::{ProgressReporter, StalledEvictions};
-use crate::eviction::{EvictionController, PolicyDemand, PolicyFollower};
+use crate::control_loop::LoopHealth;
+use crate::dedicated_pools::PoolStreamDemand;
+use crate::eviction::progress::StalledEvictions;
+use crate::eviction::{PolicyDemand, PolicyFollower};
 use crate::metrics::{ControllerMetrics, Resource};
 use crate::metrics_readers;
-use crate::node_lifecycle::NodeLifecycleController;
-use crate::settings::{ControllerSettings, EnabledControllers, EvictionScope, Marking, WriteMode};
+use crate::settings::{ControllerSettings, EvictionScope, Marking, WriteMode};
 use crate::shutdown::Shutdown;
 use crate::tasks::{AbortOnDrop, TaskSet};
-use crate::toleration_seconds::TolerationSecondsController;
 use crate::watch_queues::WatchQueues;
 use crate::write_permission::WritePermission;
+use control_loops::ControlLoops;
 use std::sync::Arc;
 use std::time::Duration;
-use taintward_core::dedicated_pools::{DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput};
-use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine, EvictionInput};
-use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleInput};
+use taintward_core::dedicated_pools::DedicatedPoolInput;
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionInput};
+use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleInput};
 use taintward_core::time::Mono;
 use taintward_core::toleration_matching::NumericOperators;
-use taintward_core::toleration_seconds::{TolerationSecondsEngine, TolerationSecondsInput};
+use taintward_core::toleration_seconds::TolerationSecondsInput;
 use taintward_kube::api::{ApiClient, RateLimiter, RequestTimeouts};
 use taintward_kube::clock::Clock;
 use taintward_kube::config::{self, ConnectError, RequestObserver, connect};
@@ -222,7 +220,7 @@ async fn run_in(
     let permission = permission(settings.mode, election.as_ref().map(|_| leadership));
     let api = api(client, &clock, &settings, rules);
     let (hold, held) = watch::channel(may_hold(&settings));
-    let shared = SharedParts {
+    let shared = ControlLoops {
         settings: &settings,
         health_state: &health_state,
         clock: &clock,
@@ -252,81 +250,6 @@ async fn run_in(
     drop(tasks);
     tracing::info!("taintward has stopped");
     Ok(())
-}
-
-/// What every control loop is built from.
-struct SharedParts<'r> {
-    settings: &'r ControllerSettings,
-    health_state: &'r HealthState,
-    clock: &'r Clock,
-    api: &'r ApiClient,
-    permission: &'r WritePermission,
-}
-
-impl SharedParts<'_> {
-    fn context(&self) -> ControllerContext {
-        ControllerContext {
-            api: self.api.clone(),
-            clock: self.clock.clone(),
-            permission: self.permission.clone(),
-            mode: self.settings.mode,
-            metrics: Arc::clone(&self.health_state.metrics),
-        }
-    }
-
-    fn control_loop<C: Controller>(
-        &self,
-        engine: C::Engine,
-        controller: C,
-        health: &LoopHealth,
-    ) -> ControlLoop<C> {
-        ControlLoop::new(engine, controller, self.context(), health.clone())
-    }
-
-    fn eviction(
-        &self,
-        scope: EvictionScope,
-        hold: watch::Receiver<bool>,
-        relist_now: RelistTrigger,
-        policies: Option<PolicyFollower>,
-    ) -> ControlLoop<EvictionController> {
-        let stamp_taints = self.settings.stamp_taints && self.settings.mode == WriteMode::Enforce;
-        let progress = ProgressReporter::new(self.health_state.stalled.clone());
-        let controller = EvictionController::new(scope, (hold, policies), stamp_taints, relist_now, progress);
-        self.control_loop(EvictionEngine::new(config(self.settings)), controller, &self.health_state.eviction)
-    }
-
-    fn node_lifecycle(
-        &self,
-        config: NodeLifecycleConfig,
-        (nodes, leases): (watch::Receiver<StreamHealth>, watch::Receiver<StreamHealth>),
-        hold: watch::Sender<bool>,
-    ) -> ControlLoop<NodeLifecycleController> {
-        let controller = NodeLifecycleController::new(&config, nodes, leases, hold);
-        self.control_loop(NodeLifecycleEngine::new(config), controller, &self.health_state.node_lifecycle)
-    }
-
-    fn dedicated_pools(
-        &self,
-        definition: watch::Receiver<StreamHealth>,
-        demand: PoolStreamDemand,
-    ) -> ControlLoop<DedicatedPoolController> {
-        let exemptions = Arc::new(self.settings.exemptions());
-        let engine = DedicatedPoolEngine::new(DedicatedPoolConfig {
-            exemptions: Arc::clone(&exemptions),
-            longest_request: self.api.longest_request(),
-        });
-        let controller = DedicatedPoolController::new(definition, demand, exemptions);
-        self.control_loop(engine, controller, &self.health_state.dedicated_pools)
-    }
-
-    fn toleration_seconds(&self) -> ControlLoop<TolerationSecondsController> {
-        let EnabledControllers { toleration_hold, toleration_backfill, toleration_guard, .. } =
-            self.settings.controllers.clone();
-        let engine = TolerationSecondsEngine::new(toleration_hold, toleration_backfill, toleration_guard);
-        let controller = TolerationSecondsController::default();
-        self.control_loop(engine, controller, &self.health_state.toleration_seconds)
-    }
 }
 
 fn permission(mode: WriteMode, elected: Option<watch::Receiver<Leadership>>) -> WritePermission {

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use taintward_envtest::binaries;
 
 /// Choices, as flags and as a chart's values.
-const CHOICES: [(&[&str], &[&str]); 20] = [
+const CHOICES: [(&[&str], &[&str]); 19] = [
     (&[], &[]),
     (
         &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
@@ -87,10 +87,6 @@ const CHOICES: [(&[&str], &[&str]); 20] = [
     (
         &["--parts=controller", "--eviction-policies"],
         &["parts.webhook=false,parts.viewer=false,controller.evictionPolicies=true"],
-    ),
-    (
-        &["--eviction-policies", "--mode=observe"],
-        &["controller.evictionPolicies=true,controller.mode=observe"],
     ),
     (&["--with-monitoring"], &["monitoring.enabled=true"]),
     (

@@ -2,13 +2,27 @@
 //!
 //! - No series has the name of a policy; a policy's own counts are in its status.
 
-use super::labels::DelayReason;
 use super::names;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::eviction::{DelayCategory, EvictionPolicyStatus};
 use taintward_core::time::Mono;
+use taintward_server::closed_label;
 use taintward_server::metrics::{ByLabel, MetricsRegistry, TimeDirection, TimeGauge};
+
+closed_label! {
+    /// What delays a due pod under an eviction policy.
+    DelayReason, "reason", {
+        /// A disruption budget.
+        Budget => "budget",
+        /// A limit of the policy.
+        Limit => "limit",
+        /// The order of the policy.
+        Order => "order",
+        /// The policy is invalid, or what it needs is not known yet.
+        Policy => "policy",
+    }
+}
 
 /// The group.
 #[derive(Clone, Debug)]

@@ -85,20 +85,6 @@ closed_label! {
 }
 
 closed_label! {
-    /// What delays a due pod under an eviction policy.
-    DelayReason, "reason", {
-        /// A disruption budget.
-        Budget => "budget",
-        /// A limit of the policy.
-        Limit => "limit",
-        /// The order of the policy.
-        Order => "order",
-        /// The policy is invalid, or what it needs is not known yet.
-        Policy => "policy",
-    }
-}
-
-closed_label! {
     /// A controller with a limit of its own on requests.
     Controller, "controller", {
         /// The controller that evicts.

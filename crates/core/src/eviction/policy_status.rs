@@ -96,7 +96,7 @@ impl<'a> Tally<'a> {
         }
         let is_earlier =
             |than: &Option<DelayedEviction<'a>>| than.as_ref().is_none_or(|than| key(&delayed) < key(than));
-        if delayed.reason.is_endless() && is_earlier(&self.endless) {
+        if delayed.reason.remedy().is_some() && is_earlier(&self.endless) {
             self.endless = Some(delayed.clone());
         }
         if is_earlier(&self.oldest) {
@@ -135,8 +135,11 @@ impl<'a> Tally<'a> {
         };
         let has_deadline = fact.policy.budgets.is_some_and(|budgets| budgets.deadline.is_some());
         let message = format!("pod {} {}", endless.name, endless.reason);
+        let for_deadline = endless.reason.category() == DelayCategory::Budget && has_deadline;
+        let remedy = endless.reason.remedy().filter(|_| !for_deadline);
+        let message = remedy.map_or(message.clone(), |remedy| format!("{message}: {remedy}"));
         match endless.reason.category() {
-            DelayCategory::Budget if has_deadline => state(false, "WaitsForDeadline", message),
+            _ if for_deadline => state(false, "WaitsForDeadline", message),
             DelayCategory::Budget => state(true, "BudgetNeverAllows", message),
             _ => state(true, "InvalidPolicy", message),
         }
