@@ -4,6 +4,7 @@ mod board;
 mod evictions;
 mod faults;
 mod flood;
+mod graceful;
 mod holds;
 mod lifecycle;
 mod load;
@@ -88,6 +89,8 @@ enum BenchSubject {
     Flood,
     /// What the policies of an installation add to the creation of a pod, on a real API server
     Policies,
+    /// How fast pods are evicted by the eviction API, compared with a bare loop of the same requests
+    PoliciesGraceful,
     /// How fast pods of silent nodes are held, compared with a bare loop of the same patches
     Holds,
     /// What the board costs with many pods and viewers
@@ -123,6 +126,7 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
         Some(BenchSubject::Webhook) => webhook::run(arguments.quick).await,
         Some(BenchSubject::Flood) => flood::run(arguments.quick).await,
         Some(BenchSubject::Policies) => policies::run(arguments.quick).await,
+        Some(BenchSubject::PoliciesGraceful) => graceful::run(arguments.quick, arguments.rounds()).await,
         Some(BenchSubject::Holds) => holds::run(arguments.quick, arguments.rounds()).await,
         Some(BenchSubject::Board) => board::run(arguments.quick).await,
         Some(BenchSubject::Faults) => faults::run(arguments).await,
