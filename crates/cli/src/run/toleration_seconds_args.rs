@@ -5,6 +5,7 @@ use crate::args::{default_seconds, duration};
 use clap::Args;
 use std::time::Duration;
 use taintward_core::admission::policy::DefaultDurations;
+use taintward_core::node_limit::NodeLimit;
 use taintward_core::time::Span;
 use taintward_core::toleration_hold::MAX_HOLD;
 use taintward_core::toleration_seconds::{BackfillSettings, GuardSettings, HoldLimit, HoldSettings};
@@ -22,20 +23,29 @@ pub(super) struct HoldArgs {
     hold_for: Duration,
 }
 
-/// The value of `--hold-limit`.
+/// The value of `--hold-limit` and of `--brake-limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParsedLimit {
     Off,
-    Some { nodes: Option<u32>, percent: Option<u8> },
+    Some(NodeLimit),
 }
 
-/// Why a text is not a limit on silent nodes.
+/// Why a text is not a limit on nodes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a number of nodes, a percentage from 1% to 100%, both with a comma (10,30%), or off")]
 pub(super) struct NotALimit;
 
-/// Parses `--hold-limit`.
-fn limit(text: &str) -> Result<ParsedLimit, NotALimit> {
+impl ParsedLimit {
+    pub(super) const fn limit(self) -> Option<NodeLimit> {
+        match self {
+            Self::Off => None,
+            Self::Some(limit) => Some(limit),
+        }
+    }
+}
+
+/// Parses `--hold-limit` and `--brake-limit`.
+pub(super) fn limit(text: &str) -> Result<ParsedLimit, NotALimit> {
     if text == "off" {
         return Ok(ParsedLimit::Off);
     }
@@ -50,7 +60,7 @@ fn limit(text: &str) -> Result<ParsedLimit, NotALimit> {
             _ => return Err(NotALimit),
         }
     }
-    Ok(ParsedLimit::Some { nodes, percent })
+    Ok(ParsedLimit::Some(NodeLimit { nodes, percent }))
 }
 
 impl HoldArgs {
@@ -61,10 +71,7 @@ impl HoldArgs {
         if !(Span::from_secs(1)..=MAX_HOLD).contains(&hold_for) {
             return Err(RunArgsError::HoldFor(self.hold_for));
         }
-        let limit = match self.hold_limit {
-            ParsedLimit::Off => None,
-            ParsedLimit::Some { nodes, percent } => Some(HoldLimit { nodes, percent, hold_for }),
-        };
+        let limit = self.hold_limit.limit().map(|silent| HoldLimit { silent, hold_for });
         Ok(HoldSettings { limit })
     }
 }
@@ -111,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_limit_is_a_number_a_share_or_both() {
-        let is = |nodes, percent| Ok(ParsedLimit::Some { nodes, percent });
+        let is = |nodes, percent| Ok(ParsedLimit::Some(NodeLimit { nodes, percent }));
         for (text, expected) in [
             ("10,30%", is(Some(10), Some(30))),
             ("30%,10", is(Some(10), Some(30))),

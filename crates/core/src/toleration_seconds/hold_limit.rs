@@ -5,6 +5,7 @@
 use super::object_cache::HoldNodeEntry;
 use crate::identity::NodeName;
 use crate::node_lifecycle::ZoneKey;
+use crate::node_limit::NodeLimit;
 use crate::time::{Span, Wall};
 use crate::toleration_hold::{HoldOrder, HoldOrigin};
 use alloc::collections::BTreeMap;
@@ -13,22 +14,11 @@ use alloc::vec::Vec;
 /// How many nodes may be silent, in each zone and in the cluster, before their pods are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HoldLimit {
-    /// The number; `None`: any.
-    pub nodes: Option<u32>,
-    /// The percentage, rounded down, but at least one node; `None`: all.
-    pub percent: Option<u8>,
+    /// The limit on silent nodes.
+    pub silent: NodeLimit,
     /// A hold of a node's pods ends this long after the limit was exceeded, or after the node became silent if that
     /// was later.
     pub hold_for: Span,
-}
-
-impl HoldLimit {
-    /// Returns how many of `nodes` may be silent: the lower limit applies.
-    pub fn allowed(&self, nodes: usize) -> usize {
-        let share = |percent: u8| (nodes * usize::from(percent) / 100).max(1);
-        let share = self.percent.map_or(usize::MAX, share);
-        share.min(self.nodes.map_or(usize::MAX, |nodes| nodes as usize))
-    }
 }
 
 /// Where a limit is exceeded.
@@ -96,7 +86,7 @@ impl LimitPlan {
             }
         }
         let exceeded = |(scope, ScopeNodes { nodes, mut silent_since }): (LimitScope, ScopeNodes)| {
-            let (allowed, silent) = (limit.allowed(nodes), silent_since.len());
+            let (allowed, silent) = (limit.silent.allowed(nodes), silent_since.len());
             silent_since.sort_unstable();
             let since = *silent_since.get(allowed)?;
             let until = silent_since.last()?.plus(limit.hold_for);
@@ -126,20 +116,5 @@ impl LimitPlan {
         let exceeded = exceeded.map(|(_, is)| LimitChange::Exceeded(is.clone()));
         let kept = before.exceeded.keys().filter(|scope| !self.exceeded.contains_key(scope));
         exceeded.chain(kept.cloned().map(LimitChange::Kept)).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lower_of_number_and_percentage_counts_and_a_percentage_is_at_least_one() {
-        let limit = |nodes, percent| HoldLimit { nodes, percent, hold_for: Span::from_secs(3600) };
-        assert_eq!(limit(Some(10), Some(30)).allowed(20), 6);
-        assert_eq!(limit(Some(10), Some(30)).allowed(100), 10);
-        assert_eq!(limit(Some(0), Some(30)).allowed(100), 0, "a limit of zero allows no silent node");
-        assert_eq!(limit(None, Some(30)).allowed(2), 1);
-        assert_eq!(limit(None, None).allowed(2), usize::MAX);
     }
 }

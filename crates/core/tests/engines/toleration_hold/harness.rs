@@ -11,6 +11,7 @@ use taintward_core::engine::{Engine, Lane};
 use taintward_core::fact::PodFact;
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
+use taintward_core::node_limit::NodeLimit;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::taint::keys;
 use taintward_core::testkit::{self, node_health_tolerations, pod, taint};
@@ -38,7 +39,7 @@ pub(crate) const NODES: usize = 4;
 pub(crate) const PODS_PER_NODE: usize = 2;
 /// Two silent nodes of four exceed it.
 pub(crate) const LIMIT: HoldLimit =
-    HoldLimit { nodes: Some(1), percent: None, hold_for: Span::from_secs(HOLD_FOR) };
+    HoldLimit { silent: NodeLimit { nodes: Some(1), percent: None }, hold_for: Span::from_secs(HOLD_FOR) };
 
 pub(crate) fn at(second: i64) -> Wall {
     Wall::from_secs(1_800_000_000 + second)

@@ -7,6 +7,7 @@ use crate::toleration_hold::script::{
 };
 use taintward_core::engine::{Engine as _, Lane};
 use taintward_core::identity::Uid;
+use taintward_core::node_limit::NodeLimit;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::{Span, Wall};
 use taintward_core::toleration_hold::ReleaseMode;
@@ -80,7 +81,7 @@ fn a_hold_counts_from_the_silence_that_exceeds_the_limit_or_from_the_nodes_own()
 #[test]
 fn nodes_that_have_been_dead_for_long_do_not_switch_the_limit_off() {
     let hold_for = Span::from_secs(3_600);
-    let limit = HoldLimit { nodes: Some(10), percent: Some(30), hold_for };
+    let limit = HoldLimit { silent: NodeLimit { nodes: Some(10), percent: Some(30) }, hold_for };
     let hold = Some(HoldSettings { limit: Some(limit) });
     let name = |at: usize| format!("a{at:03}");
     let names: Vec<String> = (0..200).map(name).collect();
@@ -127,7 +128,7 @@ fn the_longer_hold_of_zone_and_cluster_counts() {
 #[test]
 fn each_zone_has_its_own_limit() {
     let hold_for = Span::from_secs(600);
-    let limit = HoldLimit { nodes: None, percent: Some(50), hold_for };
+    let limit = HoldLimit { silent: NodeLimit { nodes: None, percent: Some(50) }, hold_for };
     let hold = Some(HoldSettings { limit: Some(limit) });
     let mut script = script_of(
         Settings { hold, ..Settings::default() },

@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine as _, Lane};
 use taintward_core::identity::{PodId, PodName, ResourceVersion, Uid};
+use taintward_core::node_limit::NodeLimit;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::Span;
 use taintward_core::toleration_hold::ReleaseMode;
@@ -175,7 +176,8 @@ impl ReorderedStorm {
 
     /// Another process starts: it has no request in flight.
     fn restart(&mut self) {
-        let limit = HoldLimit { nodes: Some(1), percent: None, hold_for: Span::from_secs(60) };
+        let limit =
+            HoldLimit { silent: NodeLimit { nodes: Some(1), percent: None }, hold_for: Span::from_secs(60) };
         let hold = Some(HoldSettings { limit: Some(limit) });
         let settings = Settings { hold, backfill: Some(20), guard: Some(20) };
         let nodes = (0..NODES.len()).map(|at| self.node_fact(at)).collect();

@@ -8,6 +8,7 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
+use taintward_core::node_limit::NodeLimit;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::testkit::node_health_tolerations;
 use taintward_core::time::{Mono, Now, Span, Wall};
@@ -38,7 +39,10 @@ pub(crate) const BY_PERSON: Option<HoldSettings> = Some(HoldSettings { limit: No
 /// Holds the pods of silent nodes for ten minutes if more than so many are silent.
 pub(crate) const fn by_limit(nodes: u32) -> Option<HoldSettings> {
     Some(HoldSettings {
-        limit: Some(HoldLimit { nodes: Some(nodes), percent: None, hold_for: Span::from_secs(600) }),
+        limit: Some(HoldLimit {
+            silent: NodeLimit { nodes: Some(nodes), percent: None },
+            hold_for: Span::from_secs(600),
+        }),
     })
 }
 
