@@ -3,6 +3,7 @@
 //! - Comes in: watch events of nodes and pods; whether node lifecycle holds countdowns (NL-48).
 //! - See `eviction/effects.rs` for the requests and `eviction/reporting.rs` for what operators read.
 
+mod brake_report;
 mod effects;
 mod messages;
 mod policies;

@@ -7,7 +7,7 @@
 use crate::countdown_hold::HoldHistory;
 use crate::engine::{Engine, Lane};
 use crate::fact::PodOwnerKind;
-use crate::identity::{NodeName, PodName, PodRef, ResourceVersion};
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::object_event::ObjectIndex as _;
 use crate::time::{Mono, Now, Span};
 use crate::verdict::{TaintInstance, Verdict};
@@ -92,21 +92,13 @@ enum LastNotice {
 /// (`PodEntry::set_phase`), so that they are always right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct CountdownCounts {
+    /// Pods with a deadline.
     counting: usize,
+    /// Pods whose time is on hold.
     held: usize,
 }
 
 impl CountdownCounts {
-    /// Pods with a deadline.
-    const fn counting(&self) -> usize {
-        self.counting
-    }
-
-    /// Pods whose time is on hold.
-    const fn held(&self) -> usize {
-        self.held
-    }
-
     fn change(&mut self, from: EvictionPhase, to: EvictionPhase) {
         let counting = |phase| usize::from(matches!(phase, EvictionPhase::CountingDown(_)));
         let held = |phase| usize::from(matches!(phase, EvictionPhase::OnHold(_)));
@@ -233,7 +225,9 @@ impl NodeConfirmation {
 impl EvictionEngine {
     /// Returns an engine without any facts.
     pub fn new(config: EvictionConfig) -> Self {
-        Self { config, ..Self::default() }
+        let mut engine = Self { config, ..Self::default() };
+        engine.state.queue.gate_mut().set_brake(engine.config.brake);
+        engine
     }
 
     fn update(&mut self) -> CacheUpdate<'_> {
@@ -337,6 +331,7 @@ impl Engine for EvictionEngine {
     }
 
     fn take_notices(&mut self) -> Vec<EvictionNotice> {
+        self.state.notices.extend(self.state.queue.gate_mut().take_brake_notices());
         core::mem::take(&mut self.state.notices)
     }
 
@@ -352,14 +347,13 @@ impl EvictionEngine {
     pub fn stats(&self) -> EvictionStats {
         let (nodes, tainted_nodes, ready_out_of_service_nodes) = self.cache.node_counts();
         let EvictionState { queue, pods, counts, .. } = &self.state;
-        let (counting, held) = (counts.counting(), counts.held());
         queue.stats(EvictionStats {
             nodes,
             tainted_nodes,
             ready_out_of_service_nodes,
             pods: *pods,
-            counting,
-            held,
+            counting: counts.counting,
+            held: counts.held,
             ..EvictionStats::default()
         })
     }
@@ -387,6 +381,11 @@ impl EvictionEngine {
     /// Returns all pods that are bound to a node, in any phase.
     pub fn pods_on(&self, node: &NodeName) -> impl Iterator<Item = PodRef> {
         self.cache.pods_on(node)
+    }
+
+    /// Returns the UID of a node, if it exists.
+    pub fn node_uid(&self, node: &NodeName) -> Option<&Uid> {
+        self.cache.node_uid(node)
     }
 
     /// Returns all unfinished evictions that failed at least once.

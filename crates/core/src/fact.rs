@@ -30,6 +30,9 @@ pub struct NodeFact {
     pub ready_out_of_service: bool,
     /// `metadata.labels`, if eviction policies need them; `None`: they are as they were.
     pub labels: Option<Box<Labels>>,
+    /// The annotation [`ALLOW`](crate::admission::no_execute_guard::ALLOW): the keys of taints that evict its pods whatever
+    /// the brake says.
+    pub allow_no_execute: Option<Box<str>>,
 }
 
 /// The fields of a pod bound to a node that decisions need.

@@ -46,6 +46,7 @@
 //!     taints_changed: None,
 //!     ready_out_of_service: false,
 //!     labels: None,
+//!     allow_no_execute: None,
 //! };
 //! let pod = PodFact {
 //!     id: PodId::new(Uid::new("pod-uid"), PodName::new("shop", "cart")),

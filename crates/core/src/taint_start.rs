@@ -196,6 +196,7 @@ mod tests {
             taints_changed: changed,
             ready_out_of_service: false,
             labels: None,
+            allow_no_execute: None,
         };
         taint_start(&taint, &node, sighting, now)
     }

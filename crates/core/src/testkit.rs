@@ -68,6 +68,7 @@ pub fn node(name: &str) -> NodeFact {
         taints_changed: None,
         ready_out_of_service: false,
         labels: None,
+        allow_no_execute: None,
     }
 }
 

@@ -193,7 +193,8 @@ pub fn outcome_with_cause(
     earliest_deadline(subject, reasons(subject, taints, holds, matches), now)
 }
 
-fn reasons<'a>(
+/// One reason for each taint, in their order.
+pub(crate) fn reasons<'a>(
     subject: &'a PodInput<'_>,
     taints: &'a [TaintInstance],
     holds: &'a HoldHistory,

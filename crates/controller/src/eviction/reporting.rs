@@ -1,6 +1,6 @@
 //! Reports the notices of the eviction engine: log lines, metrics and events.
 
-use super::{EvictionController, messages};
+use super::{EvictionController, brake_report, messages};
 use crate::controller::ReportSink;
 use crate::controller_context::ControllerContext;
 use crate::event_recorder::PodEvent;
@@ -67,6 +67,20 @@ impl<'a> EvictionReport<'a> {
                     "countdowns resumed, deadlines are later by at most held_seconds"
                 )
             }
+            EvictionNotice::BrakeBegan { key, node, nodes, limit } => brake_report::began(
+                &key,
+                (&node, self.engine.node_uid(&node)),
+                (nodes, limit),
+                self.sink,
+                now,
+            ),
+            EvictionNotice::BrakeEnded { key, node, nodes, limit } => brake_report::ended(
+                &key,
+                (&node, self.engine.node_uid(&node)),
+                (nodes, limit),
+                self.sink,
+                now,
+            ),
             EvictionNotice::NodeTaintsChanged { node, impact } => self.report_impact(&node, &impact, now),
             EvictionNotice::UnsupportedToleration { pod } => self.report_not_understood(&pod, now),
             EvictionNotice::ResourceVersionWentBack => self.report_rewound(now.mono),

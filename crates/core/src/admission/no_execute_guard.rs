@@ -181,7 +181,8 @@ fn is_new(taint: &Taint, old: &[Taint]) -> bool {
         && !old.iter().any(|had| had.is_same(taint) && had.value == taint.value)
 }
 
-fn allows(text: &str, key: &str) -> bool {
+/// Whether the annotation [`ALLOW`] allows taints with this key.
+pub(crate) fn allows(text: &str, key: &str) -> bool {
     text.split(',').map(str::trim).any(|word| word == "*" || word == key)
 }
 

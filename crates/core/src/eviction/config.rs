@@ -1,5 +1,6 @@
 //! Defines the settings of the eviction engine.
 
+use crate::node_limit::NodeLimit;
 use crate::time::{Mono, Span};
 use crate::toleration_matching::NumericOperators;
 
@@ -34,6 +35,8 @@ pub struct EvictionConfig {
     pub starts_as_named: bool,
     /// Whether eviction policies exist: no pod is evicted before they were listed once.
     pub policies: bool,
+    /// Of how many nodes a taint key may evict pods at once before the brake delays the others; `None`: any number.
+    pub brake: Option<NodeLimit>,
 }
 
 /// The maximum age of a live confirmation when a DELETE is decided by it, however long the read took (D5): of the five
@@ -61,6 +64,7 @@ impl Default for EvictionConfig {
             pods_appear_late: false,
             starts_as_named: false,
             policies: false,
+            brake: None,
             confirm_age_limit: CONFIRM_AGE_LIMIT,
         }
     }

@@ -7,7 +7,7 @@ use crate::time::Mono;
 use crate::workload::Workload;
 use core::fmt;
 
-/// A due pod that an eviction policy delays.
+/// A due pod that an eviction policy or the brake delays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelayedEviction<'a> {
     /// The pod.
@@ -25,6 +25,15 @@ pub struct DelayedEviction<'a> {
 /// What a due pod waits for. `Display` continues the sentence "the pod ...".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvictionDelayReason<'a> {
+    /// The brake: more nodes count for the key of its taint than the limit allows.
+    Brake {
+        /// The key; the pod may be due because of others that are braked too.
+        key: &'a str,
+        /// How many nodes count.
+        nodes: usize,
+        /// How many may.
+        limit: usize,
+    },
     /// The first complete list of an object that decides how it is evicted.
     Lists,
     /// A policy is invalid, or cannot be decoded.
@@ -45,7 +54,7 @@ pub enum EvictionDelayReason<'a> {
     Rate,
 }
 
-/// The part of a policy that delays a pod: a word of the API.
+/// What delays a pod: a word of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DelayCategory {
     /// A disruption budget.
@@ -56,11 +65,13 @@ pub enum DelayCategory {
     Order,
     /// The policy itself: it is invalid, or what it needs is not known yet.
     Policy,
+    /// The brake, which is no part of a policy.
+    Brake,
 }
 
 impl DelayCategory {
-    /// All, in their order.
-    pub const ALL: [Self; 4] = [Self::Budget, Self::Limit, Self::Order, Self::Policy];
+    /// Those of policies, in their order.
+    pub const OF_POLICIES: [Self; 4] = [Self::Budget, Self::Limit, Self::Order, Self::Policy];
 
     /// The word of the API.
     pub const fn as_str(self) -> &'static str {
@@ -69,18 +80,20 @@ impl DelayCategory {
             Self::Limit => "Limit",
             Self::Order => "Order",
             Self::Policy => "Policy",
+            Self::Brake => "Brake",
         }
     }
 }
 
 impl EvictionDelayReason<'_> {
-    /// The part of the policy that it belongs to.
+    /// What it belongs to.
     pub const fn category(&self) -> DelayCategory {
         match self {
             Self::Lists | Self::Policy => DelayCategory::Policy,
             Self::Budget(_) | Self::SeveralBudgets | Self::UnknownBudget => DelayCategory::Budget,
             Self::Replicas(_) | Self::Nodes | Self::Rate => DelayCategory::Limit,
             Self::Order => DelayCategory::Order,
+            Self::Brake { .. } => DelayCategory::Brake,
         }
     }
 
@@ -114,6 +127,10 @@ fn never_allows(fact: &BudgetFact) -> bool {
 impl fmt::Display for EvictionDelayReason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Brake { key, nodes, limit } => write!(
+                f,
+                "waits for the brake: taint key {key} evicts pods of {nodes} nodes, and --brake-limit allows {limit}"
+            ),
             Self::Lists => f.write_str("waits until the objects that eviction policies need are listed"),
             Self::Policy => f.write_str("waits until its policy is valid"),
             Self::Budget(fact) => {

@@ -80,6 +80,28 @@ pub enum EvictionNotice {
         /// The pod.
         pod: PodRef,
     },
+    /// The brake delays the first pod for this key.
+    BrakeBegan {
+        /// The key.
+        key: Box<str>,
+        /// The node of that pod.
+        node: NodeName,
+        /// How many nodes count.
+        nodes: usize,
+        /// How many may.
+        limit: usize,
+    },
+    /// The brake delays no pod for this key any more.
+    BrakeEnded {
+        /// The key.
+        key: Box<str>,
+        /// The node of the first pod that it delayed; it may be gone.
+        node: NodeName,
+        /// How many nodes count.
+        nodes: usize,
+        /// How many may.
+        limit: usize,
+    },
     /// The NoExecute taints of a node changed, and evict pods of it.
     NodeTaintsChanged {
         /// The node.

@@ -1,10 +1,12 @@
-//! Delays due pods as eviction policies say, between the moment at which a pod's turn comes and its first request.
+//! Delays due pods as the brake and eviction policies say, between the moment at which a pod's turn comes and its first request.
 //!
-//! - Invariant: a policy only delays. A pod that is not due any more leaves the gate, and no request follows.
+//! - Invariant: brake and policies only delay. A pod that is not due any more leaves the gate, and no request follows.
 //! - Invariant: while nothing changes, a pod that waits costs nothing; what may end its reason gives the oldest pods of that
 //!   list their turn, which decides again from the facts.
-//! - See `policy_gate/decision.rs` for the order of the checks.
+//! - See `policy_gate/brake.rs` for the brake, and `policy_gate/decision.rs` for the order of the checks of policies.
 
+mod brake;
+mod braking;
 mod budget_slots;
 mod decision;
 mod events;
@@ -15,6 +17,7 @@ mod readiness;
 mod subject;
 mod wait_lists;
 
+pub(crate) use braking::DueTaint;
 pub(crate) use decision::{EvictionMode, GateDecision};
 pub(crate) use events::PolicyChange;
 pub(crate) use objects::PolicyObjects;
@@ -29,13 +32,14 @@ use crate::time::Mono;
 use crate::workload::Workload;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use brake::{Brake, BrakeCount};
 use budget_slots::BudgetSlots;
 use node_loads::NodeLoads;
 use rate::Rates;
 use readiness::Readiness;
 use wait_lists::{WaitList, WaitLists};
 
-/// Every due pod that a policy governs, and what policies need to know.
+/// Every due pod that a policy governs or the brake delays, and what policies need to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct PolicyGate {
     objects: PolicyObjects,
@@ -51,6 +55,8 @@ pub(crate) struct PolicyGate {
     forced: BTreeMap<Uid, u64>,
     /// What a status reports may have changed.
     status_changed: bool,
+    /// The brake, if it is on.
+    brake: Option<Brake>,
 }
 
 /// A pod whose eviction may be sent under a policy.
@@ -107,6 +113,7 @@ impl PolicyGate {
 
     /// The deletion of a pod is accepted: its node is not rid of it yet.
     pub(crate) fn accepted(&mut self, pod: &PodRef) {
+        self.set_not_due(pod);
         self.loads.accept(pod);
         if let Some(permit) = self.permits.get(pod).filter(|permit| permit.is_forced) {
             let recorded = self.objects.policies.get(&permit.policy).map_or(0, |fact| fact.recorded.forced);
@@ -118,6 +125,7 @@ impl PolicyGate {
 
     /// A pod is gone, or lives although it was terminating.
     pub(crate) fn pod_gone(&mut self, pod: &PodRef) {
+        self.set_not_due(pod);
         self.status_changed |= self.lists.remove(pod).is_some();
         self.end_permit(pod);
         self.slots.forget_unknown(pod);
@@ -185,17 +193,20 @@ impl PolicyGate {
 
     /// Time has passed. Returns the pods that get their turn, whatever they wait for.
     pub(crate) fn tick(&mut self, now: Mono) -> Vec<PodRef> {
+        self.brake.iter_mut().for_each(|brake| brake.pass_time(now));
         self.lists.pass_time(now)
     }
 
     /// When the passing of time alone may give a pod its turn.
     pub(crate) fn next_timer(&self) -> Option<Mono> {
-        self.lists.next_timer()
+        let brake = self.brake.as_ref().and_then(Brake::next_timer);
+        self.lists.next_timer().into_iter().chain(brake).min()
     }
 
     /// Whether a pod may get its turn without the passing of time.
     pub(crate) fn has_changed(&self) -> bool {
-        self.lists.has_changed() || self.loads.has_changed()
+        let has_ended = self.brake.as_ref().is_some_and(Brake::has_ended);
+        has_ended || self.lists.has_changed() || self.loads.has_changed()
     }
 
     /// Gives one pod its turn, whatever it waits for.
@@ -228,6 +239,10 @@ impl PolicyGate {
     fn reason<'a>(&'a self, list: &'a WaitList) -> EvictionDelayReason<'a> {
         match list {
             WaitList::Sync => EvictionDelayReason::Lists,
+            WaitList::Brake(key) => {
+                let BrakeCount { nodes, limit } = self.brake_count(key);
+                EvictionDelayReason::Brake { key, nodes, limit }
+            }
             WaitList::Policies => EvictionDelayReason::Policy,
             WaitList::BudgetsOf(_) => EvictionDelayReason::SeveralBudgets,
             WaitList::UnknownBudget(_) => EvictionDelayReason::UnknownBudget,
@@ -275,7 +290,8 @@ impl PolicyGate {
     /// Returns the pods whose turn has come, because what they wait for may be over.
     pub(crate) fn open(&mut self, now: Mono) -> Vec<(QueueKey, Mono)> {
         self.follow_loads();
-        let mut turns = Vec::new();
+        let released = self.released();
+        let mut turns: Vec<_> = released.iter().filter_map(|pod| self.lists.hasten(pod)).collect();
         while let Some(list) = self.lists.pop_changed() {
             match &list {
                 WaitList::Node(policy, _) => turns.extend(self.open_nodes(&policy.clone())),
@@ -336,6 +352,7 @@ impl PolicyGate {
                 false => Err(None),
             },
             WaitList::Sync
+            | WaitList::Brake(_)
             | WaitList::Policies
             | WaitList::BudgetsOf(_)
             | WaitList::UnknownBudget(_)

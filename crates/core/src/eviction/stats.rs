@@ -21,7 +21,7 @@ pub struct EvictionStats {
     pub held: usize,
     /// Due pods without an attempt that nothing delays.
     pub due: usize,
-    /// Due pods that eviction policies delay.
+    /// Due pods that eviction policies or the brake delay.
     pub delayed: usize,
     /// The earliest due date among these.
     pub oldest_delayed: Option<Mono>,
@@ -29,6 +29,10 @@ pub struct EvictionStats {
     pub in_hand: usize,
     /// The earliest due date among pods that must be evicted, still exist, and are not delayed.
     pub oldest_due: Option<Mono>,
+    /// Taint keys that the brake delays.
+    pub braked_keys: usize,
+    /// Due pods that it delays.
+    pub braked_pods: usize,
     /// Pods are due, and no request for any of them has succeeded for a while.
     pub stall: Option<EvictionStall>,
 }

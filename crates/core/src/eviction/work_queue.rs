@@ -62,7 +62,7 @@ pub(super) struct WorkQueue {
     deletes: DeleteThrottle,
     /// Since when no request for a due pod has succeeded, and why the last one failed.
     stall: Option<EvictionStall>,
-    /// Pods that policies delay.
+    /// Pods that policies or the brake delay.
     gate: PolicyGate,
 }
 
@@ -286,6 +286,8 @@ impl WorkQueue {
             oldest_delayed: self.gate.oldest_due(),
             in_hand: self.attempts.len(),
             oldest_due,
+            braked_keys: self.gate.braked_keys(),
+            braked_pods: self.gate.braked_pods(),
             stall: self.stall.filter(|_| oldest_due.is_some()),
             ..others
         }

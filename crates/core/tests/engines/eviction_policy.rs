@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a cluster without what a test put there fails the test")]
 
+mod brake;
 mod limits;
 mod monitor;
 mod random;

@@ -31,7 +31,7 @@ impl ApiClient {
 }
 
 fn status_body(status: &EvictionPolicyStatus) -> Value {
-    let waiting = DelayCategory::ALL.map(|category| {
+    let waiting = DelayCategory::OF_POLICIES.map(|category| {
         let pods = status.waiting.get(&category).copied().unwrap_or_default();
         (category.as_str().to_lowercase(), json!(pods))
     });

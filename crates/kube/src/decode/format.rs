@@ -281,6 +281,7 @@ impl NodeFields<'_> {
                 taints_changed,
                 ready_out_of_service: out_of_service && is_ready(&conditions),
                 labels: None,
+                allow_no_execute: None,
             },
             health: NodeHealthFact {
                 name,

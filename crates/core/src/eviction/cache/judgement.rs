@@ -55,9 +55,9 @@ impl CacheUpdate<'_> {
         if on {
             self.state.holds.begin(now);
             self.reassess_held(now);
-            self.state.notices.push(EvictionNotice::CountdownsHeld { pods: self.state.counts.held() });
+            self.state.notices.push(EvictionNotice::CountdownsHeld { pods: self.state.counts.held });
         } else if let Some(held) = self.state.holds.end(now) {
-            let pods = self.state.counts.held();
+            let pods = self.state.counts.held;
             self.state.notices.push(EvictionNotice::CountdownsResumed { held, pods });
             self.reassess_held(now);
         }
@@ -102,6 +102,7 @@ impl CacheUpdate<'_> {
                 .and_then(|before| pod.evicting_taint(before, &self.state.holds, numeric))
                 .map(|taint| LostCause { reason, taint });
             Transition::new(pod, node, self.state).with_cause(cause).apply_outcome(outcome, None, now);
+            pod.follow_for_brake(node, outcome, (taints, &remembered[at].1), self.state, now);
         });
         self.cache.reschedule_wakeup(node);
     }
@@ -153,6 +154,7 @@ impl CacheUpdate<'_> {
             let reason = CancellationReason::TolerationsChanged;
             let cause = taint.map(|taint| LostCause { reason, taint });
             Transition::new(pod, node, self.state).with_cause(cause).apply_outcome(outcome, known_due, now);
+            pod.follow_for_brake(node, outcome, (taints, &matches), self.state, now);
             (before, pod.phase())
         })
     }
@@ -175,21 +177,21 @@ impl CacheUpdate<'_> {
         let (taints, holds) = (entry.taints(), &self.state.holds);
         let known = entry.pods.get(&pod.uid)?;
         let subject = known.input(entry.is_undecodable());
-        let verdict = verdict::judge_held(&subject, taints, holds, self.config.numeric, now);
-        let mode =
-            match known.gate_decision(pod, entry.state.as_ref(), &verdict, &mut self.state.queue, now.mono) {
-                GateDecision::Open(mode) => mode,
-                GateDecision::Wait(_) if known.is_marked() => {
-                    self.state.queue.rest(pod);
-                    EvictionMode::default()
-                }
-                GateDecision::Wait(delay) => {
-                    let (due, rank) = (delay.due, known.order());
-                    entry.pods.update(&pod.uid, |pod| pod.set_phase(EvictionPhase::Due(due), counts));
-                    self.state.queue.delay(QueueKey { due, rank, pod: pod.clone() }, delay, now.mono);
-                    return Some(Dispatch::Waiting);
-                }
-            };
+        let mut verdict = verdict::judge_held(&subject, taints, holds, self.config.numeric, now);
+        let (node, queue) = (entry.state.as_ref(), &mut self.state.queue);
+        let mode = match known.gate_decision(pod, node, &mut verdict, queue, now.mono) {
+            GateDecision::Open(mode) => mode,
+            GateDecision::Wait(_) if known.is_marked() => {
+                self.state.queue.rest(pod);
+                EvictionMode::default()
+            }
+            GateDecision::Wait(delay) => {
+                let (due, rank) = (delay.due, known.order());
+                entry.pods.update(&pod.uid, |pod| pod.set_phase(EvictionPhase::Due(due), counts));
+                self.state.queue.delay(QueueKey { due, rank, pod: pod.clone() }, delay, now.mono);
+                return Some(Dispatch::Waiting);
+            }
+        };
         let facts = PodTurn {
             name: known.name(),
             generation: known.generation(),

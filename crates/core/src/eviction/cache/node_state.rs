@@ -43,7 +43,7 @@ enum NodeChange {
         is_other: bool,
         /// Its pods have to be judged again.
         reassess: bool,
-        /// Its labels have changed.
+        /// Its labels, or the taints that its annotation allows, have changed.
         relabelled: bool,
     },
 }
@@ -65,6 +65,8 @@ pub(super) struct NodeState {
     ready_out_of_service: bool,
     /// For policies.
     labels: Option<Box<Labels>>,
+    /// For the brake: its annotation that allows taints.
+    allow: Option<Box<str>>,
 }
 
 impl NodeState {
@@ -98,7 +100,9 @@ impl NodeState {
         };
         let is_other = before.is_none() || older;
         let known = before.as_ref().and_then(|known| known.labels.as_ref());
-        let relabelled = fact.labels.is_some() && fact.labels.as_ref() != known;
+        let allow = fact.allow_no_execute.filter(|_| config.brake.is_some());
+        let is_allowed_other = before.as_ref().is_some_and(|known| known.allow != allow);
+        let relabelled = is_allowed_other || fact.labels.is_some() && fact.labels.as_ref() != known;
         let labels = fact.labels.or_else(|| known.cloned());
         let reassess = undecodable || before.is_none_or(|known| known.taints != taints);
         *state = Some(Self {
@@ -110,6 +114,7 @@ impl NodeState {
             seen: true,
             ready_out_of_service: fact.ready_out_of_service,
             labels,
+            allow,
         });
         NodeChange::Applied { is_other, reassess, relabelled }
     }
@@ -132,6 +137,10 @@ impl NodeState {
         self.uid == *uid
     }
 
+    pub(super) fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
     pub(super) fn version(&self) -> Option<ResourceVersion> {
         self.version
     }
@@ -142,6 +151,11 @@ impl NodeState {
 
     pub(super) fn labels(&self) -> Option<&Labels> {
         self.labels.as_deref()
+    }
+
+    /// Its annotation that allows taints.
+    pub(super) fn allow(&self) -> Option<&str> {
+        self.allow.as_deref()
     }
 
     pub(super) fn is_ready_out_of_service(&self) -> bool {

@@ -1,17 +1,18 @@
-//! Gives the gate of policies what the cache knows about pods and nodes.
+//! Gives the gate of policies and the brake what the cache knows about pods and nodes.
 
 use super::{CacheUpdate, PodEntry};
-use crate::eviction::EvictionPhase;
 use crate::eviction::cache::node_state::NodeState;
 use crate::eviction::input::EvictionInput;
-use crate::eviction::policy_gate::{EvictionMode, GateDecision, GateSubject, PolicyChange};
+use crate::eviction::policy_gate::{DueTaint, EvictionMode, GateDecision, GateSubject, PolicyChange};
 use crate::eviction::work_queue::WorkQueue;
+use crate::eviction::{EvictionPhase, EvictionState};
 use crate::fact::{PodLifePhase, PodTemplateFact};
-use crate::identity::PodRef;
+use crate::identity::{NodeName, PodRef};
 use crate::scheduling::Labels;
 use crate::taint::Taint;
 use crate::time::{Mono, Now};
-use crate::verdict::{Outcome, Verdict};
+use crate::toleration_matching::TaintMatch;
+use crate::verdict::{self, Outcome, TaintInstance, Verdict};
 use crate::workload::Workload;
 use alloc::vec::Vec;
 
@@ -99,7 +100,7 @@ impl PodEntry {
         &self,
         pod: &PodRef,
         node: Option<&NodeState>,
-        verdict: &Verdict,
+        verdict: &mut Verdict,
         queue: &mut WorkQueue,
         now: Mono,
     ) -> GateDecision {
@@ -107,16 +108,53 @@ impl PodEntry {
             return GateDecision::Open(EvictionMode::default());
         };
         let instances = node.map_or(&[][..], NodeState::taints);
-        let judged = instances.iter().zip(&verdict.reasons);
-        let judged = judged.filter_map(|(instance, reason)| Some((&instance.taint, reason.due?)));
-        let taints: Vec<&Taint> =
-            judged.clone().filter(|(_, due)| *due <= now).map(|(taint, _)| taint).collect();
-        let next_due = judged.map(|(_, due)| due).filter(|due| *due > now).min();
+        let judged = instances.iter().zip(&verdict.reasons).enumerate();
+        let judged = judged.filter_map(|(position, (instance, reason))| {
+            Some(DueTaint { position, taint: &instance.taint, due: reason.due? })
+        });
+        let mut due_taints: Vec<DueTaint<'_>> = judged.clone().filter(|one| one.due <= now).collect();
+        let next_due = judged.map(|one| one.due).filter(|due| *due > now).min();
+        let (gate, allow) = (queue.gate_mut(), node.and_then(NodeState::allow));
+        if let Some(delay) = gate.apply_brake(pod, &mut due_taints, allow, (due, next_due), now) {
+            return GateDecision::Wait(delay);
+        }
+        // The pod leaves because of the taints that are not braked.
+        let Some(first) = due_taints.iter().min_by_key(|one| one.due) else {
+            return GateDecision::Open(EvictionMode::default());
+        };
+        let due = first.due;
+        (verdict.outcome, verdict.decisive) = (Outcome::Leaves { due }, Some(first.position));
+        let taints: Vec<&Taint> = due_taints.iter().map(|one| one.taint).collect();
         let none = (Labels::new(), PodTemplateFact::default());
         let labels = node.and_then(NodeState::labels).unwrap_or(&none.0);
         let template = self.template.fact.as_deref().unwrap_or(&none.1);
         let subject = self.gate_subject((pod, labels, template), &taints, (due, next_due));
-        queue.gate_mut().decide(&subject, now)
+        gate.decide(&subject, now)
+    }
+
+    /// Tells the brake because of which taints the pod is due.
+    pub(super) fn follow_for_brake(
+        &self,
+        node: &NodeName,
+        outcome: Outcome,
+        (taints, matches): (&[TaintInstance], &[TaintMatch]),
+        state: &mut EvictionState,
+        now: Mono,
+    ) {
+        if !state.queue.gate().has_brake() {
+            return;
+        }
+        let is_planned = matches!(self.phase(), EvictionPhase::Due(_) | EvictionPhase::InProgress);
+        let mut due: Vec<(&str, Mono)> = Vec::new();
+        if is_planned && matches!(outcome, Outcome::Leaves { .. }) {
+            let subject = self.input(false);
+            let reasons = verdict::reasons(&subject, taints, &state.holds, matches);
+            let judged =
+                taints.iter().zip(reasons).filter_map(|(one, reason)| Some((&*one.taint.key, reason.due?)));
+            due.extend(judged.filter(|(_, due)| *due <= now));
+        }
+        let pod = PodRef { node: node.clone(), uid: self.uid().clone() };
+        state.queue.gate_mut().set_due(&pod, &due, now);
     }
 
     fn gate_subject<'a>(

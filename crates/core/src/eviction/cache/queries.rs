@@ -1,10 +1,11 @@
 //! Answers queries of the engine, metrics and users.
 
+use super::node_state::NodeState;
 use super::{Cache, PodEntry};
 use crate::countdown_hold::HoldHistory;
 use crate::eviction::EvictionPhase;
 use crate::eviction::stats::PendingEviction;
-use crate::identity::{NodeName, PodName, PodRef, ResourceVersion};
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::time::{Mono, Now};
 use crate::toleration_matching::NumericOperators;
 use crate::verdict::{self, TaintInstance, Verdict};
@@ -49,6 +50,11 @@ impl Cache {
     /// Returns the name of a pod, if it is known.
     pub(in crate::eviction) fn name(&self, pod: &PodRef) -> Option<&PodName> {
         self.nodes.get(&pod.node)?.pods.get(&pod.uid).map(PodEntry::name)
+    }
+
+    /// Returns the UID of a node, if it exists.
+    pub(in crate::eviction) fn node_uid(&self, node: &NodeName) -> Option<&Uid> {
+        self.nodes.get(node)?.state.as_ref().map(NodeState::uid)
     }
 
     /// Returns the version of a pod, if it is known.

@@ -1,4 +1,4 @@
-//! Keeps the pods that a policy delays: each in one list, for one reason, the oldest first.
+//! Keeps the pods that a policy or the brake delays: each in one list, for one reason, the oldest first.
 //!
 //! - Invariant: a list costs nothing while nothing changes: its pods have no timers except the deadlines of budgets.
 
@@ -16,6 +16,8 @@ use alloc::vec::Vec;
 pub(crate) enum WaitList {
     /// A first complete list of objects.
     Sync,
+    /// The brake of this taint key.
+    Brake(Box<str>),
     /// That a policy is corrected.
     Policies,
     /// A change of the budgets of this namespace: the pod has several.
@@ -239,6 +241,12 @@ impl WaitLists {
     /// The number of pods that wait and do not have their turn.
     pub(crate) fn len(&self) -> usize {
         self.lists.values().map(BTreeSet::len).sum()
+    }
+
+    /// The number of pods that the brake delays.
+    pub(crate) fn braked(&self) -> usize {
+        let lists = self.lists.iter().filter(|(list, _)| matches!(list, WaitList::Brake(_)));
+        lists.map(|(_, pods)| pods.len()).sum()
     }
 
     /// The pods that wait, with what they wait for.

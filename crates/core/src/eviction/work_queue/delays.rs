@@ -1,4 +1,4 @@
-//! Connects the queue with the gate of policies: pods that wait there have no attempt, and are in no other place.
+//! Connects the queue with the gate of policies and the brake: pods that wait there have no attempt, and are in no other place.
 
 use super::{NextStep, QueueKey, WorkQueue};
 use crate::eviction::policy_gate::{Delay, PolicyGate};
@@ -15,9 +15,10 @@ impl WorkQueue {
         &mut self.gate
     }
 
-    /// Whether a policy may delay the next request of a pod: the one that evicts it.
+    /// Whether a policy or the brake may delay the next request of a pod: the one that evicts it.
     pub(in crate::eviction) fn may_delay(&self, pod: &PodRef) -> bool {
-        self.gate.is_active() && self.attempts.get(pod).is_some_and(|attempt| attempt.step == NextStep::Evict)
+        let may_delay = self.gate.is_active() || self.gate.has_brake();
+        may_delay && self.attempts.get(pod).is_some_and(|attempt| attempt.step == NextStep::Evict)
     }
 
     /// A pod whose turn has come waits instead.

@@ -4,6 +4,7 @@ use super::world::{World, min_available};
 use super::{graceful, left_on, policy, taint_nodes};
 use proptest::prelude::*;
 use taintward_core::eviction_policy::{BudgetRespect, EvictionPolicy, UnavailableLimit, WaveOrder};
+use taintward_core::node_limit::NodeLimit;
 use taintward_core::time::Span;
 
 /// What happens to the cluster.
@@ -11,6 +12,7 @@ use taintward_core::time::Span;
 pub(super) enum Change {
     Taint(usize),
     Untaint(usize),
+    Allow(usize),
     Restart,
     Pass(i64),
     Scale(u32),
@@ -20,6 +22,7 @@ pub(super) fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         3 => (0..4_usize).prop_map(Change::Taint),
         1 => (0..4_usize).prop_map(Change::Untaint),
+        1 => (0..4_usize).prop_map(Change::Allow),
         1 => Just(Change::Restart),
         5 => (1..20_000_i64).prop_map(Change::Pass),
         1 => (8..14_u32).prop_map(Change::Scale),
@@ -51,8 +54,8 @@ fn limits() -> impl Strategy<Value = EvictionPolicy> {
 
 pub(super) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
-fn build(policy: EvictionPolicy, needed: Option<u32>) -> World {
-    let mut world = World::new(vec![policy]);
+fn build(brake: Option<NodeLimit>, policy: EvictionPolicy, needed: Option<u32>) -> World {
+    let mut world = World::with_brake(brake, vec![policy]);
     NODES.iter().chain(&["spare"]).for_each(|node| world.add_node(node, "general"));
     world.set_replicas("web", 8);
     world.set_replicas("db", 4);
@@ -78,6 +81,9 @@ pub(super) fn apply(world: &mut World, change: &Change) {
             world.set_taints(NODES[*at], &[]);
             world.monitor.tainted.remove(NODES[*at]);
         }
+        Change::Allow(at) => {
+            world.change_node(NODES[*at], |fact| fact.allow_no_execute = Some("maintenance".into()))
+        }
         Change::Restart => world.restart(),
         Change::Pass(millis) => world.pass(*millis),
         Change::Scale(replicas) => world.set_replicas("web", *replicas),
@@ -94,7 +100,7 @@ proptest! {
         needed in proptest::option::of(5..8_u32),
         changes in proptest::collection::vec(change(), 1..20),
     ) {
-        let mut world = build(policy, needed);
+        let mut world = build(None, policy, needed);
         for change in &changes {
             apply(&mut world, change);
         }
@@ -107,10 +113,31 @@ proptest! {
         }
     }
 
+    /// The brake delays nothing unless more nodes have pods that are due than it allows, and nothing that is allowed.
+    #[test]
+    fn the_brake_and_limits_together_delay_no_pod_that_may_leave(
+        brake in 0..3_u32,
+        policy in limits(),
+        needed in proptest::option::of(5..8_u32),
+        changes in proptest::collection::vec(change(), 1..20),
+    ) {
+        let mut world = build(Some(NodeLimit { nodes: Some(brake), percent: None }), policy, needed);
+        for change in &changes {
+            apply(&mut world, change);
+        }
+        world.set_replicas("web", 8);
+        world.pass(3_600_000);
+        let is_full = |node: &&str| !world.nodes[*node].taints.is_empty() && left_on(&world, node) > 0;
+        let full: Vec<&str> = NODES.into_iter().filter(is_full).collect();
+        prop_assert!(full.is_empty() || full.len() > brake as usize, "{:?}: {:?}", full, world.reasons());
+        prop_assert!(full.iter().all(|node| world.nodes[*node].allow_no_execute.is_none()), "{:?}", full);
+        prop_assert_eq!(world.engine.stats().braked_keys, usize::from(!full.is_empty()));
+    }
+
     /// A budget that allows nothing delays until the deadline and no longer.
     #[test]
     fn at_the_deadline_every_pod_has_left(deadline in 20..90_i64, tainted in 1..4_usize, restart_at in 1..60_000_i64) {
-        let mut world = build(graceful(Some(deadline)), Some(8));
+        let mut world = build(None, graceful(Some(deadline)), Some(8));
         taint_nodes(&mut world, &NODES[..tainted], &["maintenance:NoExecute"]);
         world.pass(restart_at.min(deadline * 1_000 - 1_500));
         world.restart();

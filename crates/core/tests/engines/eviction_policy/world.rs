@@ -22,6 +22,7 @@ use taintward_core::eviction_policy::{
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodTemplateFact};
 use taintward_core::identity::{PodId, PodName, PodRef, ResourceVersion, Uid};
+use taintward_core::node_limit::NodeLimit;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::scheduling::Labels;
 use taintward_core::testkit::{node, pod, taint};
@@ -111,7 +112,11 @@ fn labels(pairs: &[(&str, &str)]) -> Labels {
 
 impl World {
     pub(crate) fn new(policies: Vec<EvictionPolicy>) -> Self {
-        Self::with(EvictionConfig { policies: true, ..EvictionConfig::default() }, policies)
+        Self::with_brake(None, policies)
+    }
+
+    pub(crate) fn with_brake(brake: Option<NodeLimit>, policies: Vec<EvictionPolicy>) -> Self {
+        Self::with(EvictionConfig { policies: true, brake, ..EvictionConfig::default() }, policies)
     }
 
     /// The process runs without `--eviction-policies`.
@@ -175,13 +180,23 @@ impl World {
     }
 
     pub(crate) fn set_taints(&mut self, name: &str, taints: &[&str]) {
-        let version = self.bump();
         let changed = Wall::from_secs(EPOCH + self.now / 1_000);
+        let taints = taints.iter().map(|text| taint(text)).collect();
+        self.change_node(name, |fact| (fact.taints_changed, fact.taints) = (Some(changed), taints));
+    }
+
+    pub(crate) fn change_node(&mut self, name: &str, change: impl FnOnce(&mut NodeFact)) {
+        let version = self.bump();
         let fact = self.nodes.get_mut(name).unwrap();
-        fact.taints_changed = Some(changed);
-        fact.taints = taints.iter().map(|text| taint(text)).collect();
+        change(fact);
         fact.version = Some(ResourceVersion(version));
         self.send_node(name);
+    }
+
+    pub(crate) fn remove_node(&mut self, name: &str) {
+        let uid = self.nodes.remove(name).map(|fact| fact.uid);
+        let object = ObjectRef { name: name.into(), uid, node: None };
+        self.send(EvictionInput::Nodes(ObjectEvent::Deleted(object)));
     }
 
     fn send_node(&mut self, name: &str) {

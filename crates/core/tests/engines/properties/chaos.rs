@@ -83,6 +83,7 @@ fn any_node() -> impl Strategy<Value = NodeFact> {
             taints_changed,
             ready_out_of_service: false,
             labels: None,
+            allow_no_execute: None,
         },
     )
 }

@@ -71,13 +71,15 @@ impl CacheUpdate<'_> {
     pub(super) fn apply_observed_node(&mut self, fact: NodeFact, source: NodeSource, now: Now) {
         let name = fact.name.clone();
         let entry = self.cache.nodes.entry(name.clone()).or_default();
-        let before = entry.taints().to_vec();
+        let (before, was_known) = (entry.taints().to_vec(), entry.state.is_some());
         let change =
             NodeState::update(&mut entry.state, fact, source, self.config, now, &mut self.state.notices);
         let NodeChange::Applied { is_other, reassess, relabelled } = change else { return };
         if is_other {
             entry.confirmation = entry.confirmation.of_another_node();
         }
+        let taints = entry.state.as_ref().map(NodeState::taints);
+        self.state.queue.gate_mut().follow_node(&name, was_known, taints, now.mono);
         if reassess {
             self.reassess(&name, Some(&before), now.mono);
             self.notice_changed_taints(name.clone(), &before);
@@ -117,6 +119,7 @@ impl CacheUpdate<'_> {
         }
         let before = entry.state.take();
         entry.confirmation = entry.confirmation.of_another_node();
+        self.state.queue.gate_mut().follow_node(name, true, None, now);
         self.reassess(name, before.as_ref().map(NodeState::taints), now);
         self.cache.remove_empty_entry(name);
     }

@@ -187,6 +187,7 @@ impl SampleNode {
             taints_changed: wall(owning.filter_map(|(at, _, _)| *at).max().filter(|_| needs)),
             ready_out_of_service: self.taints.iter().any(|of| of.0 == OUT_OF_SERVICE) && self.is_ready(),
             labels: None,
+            allow_no_execute: None,
         }
     }
 
