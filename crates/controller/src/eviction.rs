@@ -193,6 +193,8 @@ impl Controller for EvictionController {
             pending: stats.counting,
             due,
             retrying: engine.failing_evictions().count(),
+            braked_keys: stats.braked_keys,
+            braked_pods: stats.braked_pods,
             oldest_due: stats.oldest_due,
         });
         context.metrics.eviction_policies.set_oldest_delayed(stats.oldest_delayed);

@@ -50,7 +50,6 @@ type LeaseProblem = Option<(Mono, String)>;
 struct WatchSlot {
     resource: Resource,
     out: watch::Sender<StreamHealth>,
-    /// The health of the watch.
     health: watch::Receiver<StreamHealth>,
     seed: Option<u64>,
 }
@@ -297,6 +296,7 @@ fn config(settings: &ControllerSettings) -> EvictionConfig {
             Marking::Never => DisruptionConditionPolicy::Never,
         },
         policies: settings.eviction_policies,
+        brake: settings.controllers.brake,
         pods_appear_late: settings.controllers.eviction() == Some(EvictionScope::GuardedPods),
         ..EvictionConfig::default()
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taintward_core::admission::pool::PoolExemptions;
 use taintward_core::node_lifecycle;
+use taintward_core::node_limit::NodeLimit;
 use taintward_core::toleration_seconds::{BackfillSettings, GuardSettings, HoldSettings};
 use taintward_kube::config;
 pub use taintward_server::settings::{
@@ -57,6 +58,8 @@ pub const ORIGINAL_OFF: &str = "append -taint-eviction-controller to the current
 pub struct EnabledControllers {
     /// taint-eviction-controller: evicts pods because of NoExecute taints.
     pub taint_eviction: bool,
+    /// Of how many nodes taint eviction evicts pods because of one key before it brakes; `None`: of any number.
+    pub brake: Option<NodeLimit>,
     /// node-lifecycle-controller: taints nodes for their conditions and their silence. With `None`, another controller
     /// does.
     pub node_lifecycle: Option<node_lifecycle::NodeLifecycleConfig>,
@@ -116,6 +119,7 @@ impl Default for EnabledControllers {
     fn default() -> Self {
         Self {
             taint_eviction: true,
+            brake: None,
             node_lifecycle: None,
             dedicated_pools: false,
             toleration_hold: None,

@@ -53,6 +53,7 @@ fn the_defaults_are_those_of_the_reference() {
         },
         controllers: EnabledControllers {
             taint_eviction: true,
+            brake: None,
             node_lifecycle: None,
             dedicated_pools: false,
             toleration_hold: None,
@@ -120,6 +121,7 @@ fn every_flag_reaches_its_setting() {
         },
         controllers: EnabledControllers {
             taint_eviction: true,
+            brake: None,
             node_lifecycle: Some(node_lifecycle::NodeLifecycleConfig::new(&node_health).unwrap()),
             dedicated_pools: true,
             toleration_hold: None,

@@ -5,7 +5,7 @@ use super::election_args::ElectionArgs;
 use super::node_health_args::NodeHealthArgs;
 use super::run_args_error::RunArgsError;
 use super::serving_args::ServingArgs;
-use super::toleration_seconds_args::{BackfillArgs, GuardArgs, HoldArgs};
+use super::toleration_seconds_args::{BackfillArgs, GuardArgs, HoldArgs, ParsedLimit, limit};
 use super::{FlagNotice, rate};
 use crate::args::choice::choice;
 use crate::args::controllers::{self, ControllerEntry};
@@ -103,6 +103,12 @@ struct BehaviourArgs {
     #[arg(long, value_name = "WHICH", default_value = "always")]
     #[arg(value_parser = choice([("always", Marking::Always), ("jobs", Marking::Jobs), ("never", Marking::Never)]))]
     disruption_condition: Marking,
+    /// Maximum number of nodes that pods leave at the same time because of taints with the same key; above it, Taintward
+    /// evicts no further pod because of that key, except from nodes whose annotation taintward.io/allow-no-execute names
+    /// it. A node counts while pods are due there, and for five minutes after. The taints of dead nodes are not limited. A
+    /// number, a percentage of all nodes (at least one), or both with a comma: the lower limit applies
+    #[arg(long, value_name = "LIMIT", default_value = "off", value_parser = limit)]
+    brake_limit: ParsedLimit,
     /// Writes timeAdded to NoExecute taints that appear without one, so that a restart finds the exact start. Without
     /// this flag Taintward never writes to nodes
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = bool_flag::parse)]
@@ -146,6 +152,7 @@ pub(crate) struct RunOptions {
 struct ExplicitFlags {
     mode: bool,
     disruption_condition: bool,
+    brake_limit: bool,
     /// The first flag that only node lifecycle uses.
     node_health: Option<String>,
     /// The first flag that only holds use.
@@ -240,6 +247,7 @@ impl FromArgMatches for ExplicitFlags {
         Ok(Self {
             mode: is_given(run, "mode"),
             disruption_condition: is_given(run, "disruption_condition"),
+            brake_limit: is_given(run, "brake_limit"),
             node_health: first_given::<NodeHealthArgs>(run),
             holds: first_given::<HoldArgs>(run),
             backfill: first_given::<BackfillArgs>(run),
@@ -291,7 +299,9 @@ fn enabled_controllers(
     if !all.contains(&true) {
         return Err(RunArgsError::NothingToRun);
     }
+    let brake = args.explicit.brake_limit.then(|| "--brake-limit".to_owned());
     for (flag, is_on, controller) in [
+        (&brake, taint_eviction, controllers::TAINT_EVICTION),
         (&args.explicit.node_health, node_lifecycle, controllers::NODE_LIFECYCLE),
         (&args.explicit.holds, toleration_hold, controllers::TOLERATION_HOLD),
         (&args.explicit.backfill, toleration_backfill, controllers::TOLERATION_BACKFILL),
@@ -304,6 +314,7 @@ fn enabled_controllers(
     }
     Ok(EnabledControllers {
         taint_eviction,
+        brake: args.behaviour.brake_limit.limit(),
         node_lifecycle: node_lifecycle.then_some(config),
         dedicated_pools,
         toleration_hold: toleration_hold.then_some(holds),

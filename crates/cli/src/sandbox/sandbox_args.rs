@@ -238,6 +238,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         cluster: taintward_controller::settings::ClusterAccess::default(),
         controllers: EnabledControllers {
             taint_eviction: true,
+            brake: None,
             dedicated_pools: true,
             toleration_hold: None,
             toleration_backfill: None,

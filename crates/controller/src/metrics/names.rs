@@ -22,6 +22,8 @@ metric_names! {
     FORCED_EVICTIONS = "taintward_forced_evictions",
     EVICTION_POLICIES = "taintward_eviction_policies",
     EVICTION_POLICIES_BLOCKED = "taintward_eviction_policies_blocked",
+    BRAKED_KEYS = "taintward_braked_keys",
+    BRAKED_PODS = "taintward_braked_pods",
     EFFECTS = "taintward_effects",
     EFFECT_DURATION = "taintward_effect_duration",
     INFLIGHT_EFFECTS = "taintward_inflight_effects",
