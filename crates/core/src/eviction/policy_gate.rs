@@ -93,7 +93,11 @@ impl PolicyGate {
     /// A pod waits although its turn has come.
     pub(crate) fn park(&mut self, key: QueueKey, known_due: Mono, delay: Delay) {
         self.status_changed = true;
-        self.loads.wait(&key.pod, key.rank);
+        match delay.list {
+            // It does not leave, so that no other pod waits for it.
+            WaitList::Brake(_) => self.loads.stay(&key.pod),
+            _ => self.loads.wait(&key.pod, key.rank),
+        }
         self.lists.park(key, known_due, delay);
     }
 
@@ -216,7 +220,7 @@ impl PolicyGate {
 
     /// The taints or labels of a node have changed: its pods are decided about again.
     pub(crate) fn waiting_on(&self, node: &NodeName) -> Vec<PodRef> {
-        self.loads.waiting_on(node)
+        self.lists.braked_on(node).cloned().chain(self.loads.waiting_on(node)).collect()
     }
 
     /// The pods that wait, and what for. `name_of` finds their names.

@@ -85,7 +85,7 @@ impl PolicyGate {
     /// for a policy of another taint.
     pub(super) fn released(&mut self) -> Vec<PodRef> {
         let nodes = self.brake.as_mut().map(Brake::take_released).unwrap_or_default();
-        nodes.iter().flat_map(|node| self.loads.waiting_on(node)).collect()
+        nodes.iter().flat_map(|node| self.waiting_on(node)).collect()
     }
 
     /// How many nodes count for a key.

@@ -243,6 +243,14 @@ impl WaitLists {
         self.lists.values().map(BTreeSet::len).sum()
     }
 
+    /// The pods of a node that the brake delays.
+    pub(crate) fn braked_on(&self, node: &NodeName) -> impl Iterator<Item = &PodRef> {
+        let first = PodRef { node: node.clone(), uid: Uid::FIRST };
+        let of_node = self.pods.range(first..).take_while(move |(pod, _)| pod.node == *node);
+        let braked = of_node.filter(|(_, waiting)| matches!(waiting.list, WaitList::Brake(_)));
+        braked.map(|(pod, _)| pod)
+    }
+
     /// The number of pods that the brake delays.
     pub(crate) fn braked(&self) -> usize {
         let lists = self.lists.iter().filter(|(list, _)| matches!(list, WaitList::Brake(_)));
