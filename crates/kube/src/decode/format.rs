@@ -256,6 +256,7 @@ struct NodeFields<'a> {
     /// `None` for those that do not matter.
     conditions: Vec<Option<NodeCondition>>,
     hold: Option<&'a str>,
+    allow: Option<&'a str>,
 }
 
 impl NodeFields<'_> {
@@ -266,7 +267,7 @@ impl NodeFields<'_> {
         labels: &SelectedLabels<'_>,
         taints_changed: impl FnOnce() -> Option<Wall>,
     ) -> DecodedNode {
-        let Self { uid, name, version, created, unschedulable, taints, conditions, hold } = self;
+        let Self { uid, name, version, created, unschedulable, taints, conditions, hold, allow } = self;
         let is_unknown = |taint: &Taint| taint.effect == TaintEffect::NoExecute && taint.time_added.is_none();
         let taints_changed = taints.iter().any(is_unknown).then(taints_changed).flatten();
         let out_of_service = taints.iter().any(|taint| &*taint.key == keys::OUT_OF_SERVICE);
@@ -281,7 +282,7 @@ impl NodeFields<'_> {
                 taints_changed,
                 ready_out_of_service: out_of_service && is_ready(&conditions),
                 labels: None,
-                allow_no_execute: None,
+                allow_no_execute: allow.map(Box::from),
             },
             health: NodeHealthFact {
                 name,

@@ -9,6 +9,7 @@ use crate::guard_annotation::GUARD;
 use crate::hold_annotations::{HELD, HOLD};
 use crate::wire::{LONGEST_LIST, MIRROR, group};
 use std::borrow::Cow;
+use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::cluster_snapshot::OwnerReference;
@@ -183,6 +184,7 @@ struct ProtobufMeta<'a> {
     held: Option<&'a str>,
     guard: Option<&'a str>,
     hold: Option<&'a str>,
+    allow: Option<&'a str>,
     not_ready_seconds: Option<&'a str>,
     unreachable_seconds: Option<&'a str>,
     is_annotated: bool,
@@ -223,6 +225,7 @@ impl<'a> ProtobufMeta<'a> {
                         (HELD, value) => self.held = Some(value),
                         (GUARD, value) => self.guard = Some(value),
                         (HOLD, value) => self.hold = Some(value),
+                        (ALLOW, value) => self.allow = Some(value),
                         (NOT_READY_SECONDS, value) => self.not_ready_seconds = Some(value),
                         (UNREACHABLE_SECONDS, value) => self.unreachable_seconds = Some(value),
                         _ => {}

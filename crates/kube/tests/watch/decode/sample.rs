@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use prost::Message;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, RequestedSeconds, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
@@ -23,8 +24,16 @@ use taintward_kube::guard_annotation::GUARD;
 use taintward_kube::hold_annotations::HELD;
 
 /// The known ones, and one that is not.
-const ANNOTATIONS: [&str; 7] =
-    ["kubernetes.io/config.mirror", MADE_FOR, HELD, GUARD, NOT_READY_SECONDS, UNREACHABLE_SECONDS, "note"];
+const ANNOTATIONS: [&str; 8] = [
+    "kubernetes.io/config.mirror",
+    MADE_FOR,
+    HELD,
+    GUARD,
+    NOT_READY_SECONDS,
+    UNREACHABLE_SECONDS,
+    ALLOW,
+    "note",
+];
 
 mod lease;
 mod moment;

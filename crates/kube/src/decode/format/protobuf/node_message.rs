@@ -33,6 +33,7 @@ impl DecodeFrom<Protobuf> for DecodedNode {
             taints: spec.taints,
             conditions,
             hold: meta.hold,
+            allow: meta.allow,
         };
         Ok(Decoded::Object(fields.decoded(&labels, || taints_changed(message))))
     }

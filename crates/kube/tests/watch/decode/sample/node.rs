@@ -4,6 +4,7 @@ use super::{SampleMeta, api, api_time, moment, option, pb, pb_time, sample_meta,
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 use prost::Message;
+use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::fact::NodeFact;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
@@ -187,7 +188,7 @@ impl SampleNode {
             taints_changed: wall(owning.filter_map(|(at, _, _)| *at).max().filter(|_| needs)),
             ready_out_of_service: self.taints.iter().any(|of| of.0 == OUT_OF_SERVICE) && self.is_ready(),
             labels: None,
-            allow_no_execute: None,
+            allow_no_execute: self.meta.annotation(ALLOW).map(Box::from),
         }
     }
 
