@@ -40,6 +40,11 @@ pub(crate) const CAUSES: &[AlertCause] = &[
         produce: |run| Box::pin(pods::blocked_policy(run)),
     },
     AlertCause {
+        alerts: &["TaintwardEvictionsBraked"],
+        what: "a node with a pod gets a taint with --brake-limit=0; then the taint is removed",
+        produce: |run| Box::pin(pods::braked(run)),
+    },
+    AlertCause {
         alerts: &["TaintwardPoolNotGuarded"],
         what: "the PoolGuard is deleted; then it is created again",
         produce: |run| Box::pin(pods::no_pool_guard(run)),

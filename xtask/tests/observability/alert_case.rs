@@ -75,6 +75,7 @@ fn evictions() -> Vec<AlertCase> {
             ],
         },
         limit("TaintwardEvictionPolicyBlocked", &gauge(names::EVICTION_POLICIES_BLOCKED), "1x120", "0x120"),
+        limit("TaintwardEvictionsBraked", &gauge(names::BRAKED_KEYS), "1x120", "0x120"),
         AlertCase {
             alert: "TaintwardEvictionsRefused",
             fires: vec![(effects("delete", "rejected"), "0+1x120")],

@@ -63,6 +63,18 @@ pub(super) async fn protected(run: &mut CauseRun<'_>) -> Result<()> {
     run.resolves().await
 }
 
+pub(super) async fn braked(run: &mut CauseRun<'_>) -> Result<()> {
+    let job = run.job;
+    let sandbox = job.sandbox(&[]).await?;
+    pod("braked", "n1").create(&sandbox.api).await?;
+    let _controller = job.run(&sandbox, &["--leader-elect=false", "--brake-limit=0"]).await?;
+    run.begins()?;
+    job.command(&sandbox, &["taint", "node", "n1", "mistake:NoExecute", "--yes", "--no-preview"])?;
+    run.fires().await?;
+    job.command(&sandbox, &["taint", "node", "n1", "mistake-"])?;
+    run.resolves().await
+}
+
 pub(super) async fn no_pool_guard(run: &mut CauseRun<'_>) -> Result<()> {
     const GUARDS: &str = "/apis/taintward.io/v1alpha1/poolguards";
     let job = run.job;
