@@ -194,10 +194,9 @@ impl Controller for EvictionController {
             due,
             retrying: engine.failing_evictions().count(),
             braked_keys: stats.braked_keys,
-            braked_pods: stats.braked_pods,
             oldest_due: stats.oldest_due,
         });
-        context.metrics.eviction_policies.set_oldest_delayed(stats.oldest_delayed);
+        context.metrics.eviction_policies.set_delayed(stats.braked_pods, stats.oldest_delayed);
         context.metrics.queues.depth(Queue::Pod, due);
     }
 

@@ -11,7 +11,7 @@ use taintward_server::closed_label;
 use taintward_server::metrics::{ByLabel, MetricsRegistry, TimeDirection, TimeGauge};
 
 closed_label! {
-    /// What delays a due pod under an eviction policy.
+    /// What delays a due pod.
     DelayReason, "reason", {
         /// A disruption budget.
         Budget => "budget",
@@ -21,6 +21,8 @@ closed_label! {
         Order => "order",
         /// The policy is invalid, or what it needs is not known yet.
         Policy => "policy",
+        /// The brake (`--brake-limit`).
+        Brake => "brake",
     }
 }
 
@@ -44,11 +46,11 @@ impl EvictionPolicyMetrics {
             ),
             delayed: registry.gauges(
                 names::DELAYED_PODS,
-                "Pods that are due for eviction and that an eviction policy delays, by reason; counted every 5 s",
+                "Pods that are due for eviction and that an eviction policy or --brake-limit delays, by reason",
             ),
             oldest_delayed: registry.moment(
                 names::OLDEST_DELAYED_POD,
-                "How long the pod that eviction policies have delayed longest has been due; 0 if there is none",
+                "How long the pod that eviction policies or --brake-limit have delayed longest has been due; 0 if there is none",
                 TimeDirection::Since,
             ),
             policies: registry.gauge(names::EVICTION_POLICIES, "Eviction policies that can be decoded"),
@@ -75,8 +77,9 @@ impl EvictionPolicyMetrics {
         self.blocked.set(number(statuses.filter(|status| !status.is_ready() || status.is_blocked()).count()));
     }
 
-    /// Since when the pod that has been delayed longest is due.
-    pub fn set_oldest_delayed(&self, due: Option<Mono>) {
-        self.oldest_delayed.set(due);
+    /// How many pods the brake delays, and since when the pod that anything has delayed longest is due.
+    pub fn set_delayed(&self, braked: usize, oldest_due: Option<Mono>) {
+        self.delayed.of(DelayReason::Brake).set(i64::try_from(braked).unwrap_or(i64::MAX));
+        self.oldest_delayed.set(oldest_due);
     }
 }

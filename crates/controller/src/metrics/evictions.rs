@@ -51,8 +51,6 @@ pub struct EvictionGauges {
     pub retrying: usize,
     /// Taint keys for which the brake delays evictions.
     pub braked_keys: usize,
-    /// Pods among the due that it delays.
-    pub braked_pods: usize,
     /// The earliest deadline among the due.
     pub oldest_due: Option<Mono>,
 }
@@ -76,7 +74,6 @@ pub struct EvictionMetrics {
     due: Gauge,
     retrying: Gauge,
     braked_keys: Gauge,
-    braked_pods: Gauge,
     oldest_due: TimeGauge,
 }
 
@@ -125,10 +122,6 @@ impl EvictionMetrics {
                 names::BRAKED_KEYS,
                 "Taint keys for which --brake-limit delays evictions: pods of more nodes are due than it allows",
             ),
-            braked_pods: registry.gauge(
-                names::BRAKED_PODS,
-                "Pods that are due for eviction and that --brake-limit delays",
-            ),
             oldest_due: registry.moment(
                 names::OLDEST_DUE_POD,
                 "How long the longest overdue pod has been due; 0 if no pod is due; the best single alert",
@@ -156,7 +149,6 @@ impl EvictionMetrics {
             (&self.due, census.due),
             (&self.retrying, census.retrying),
             (&self.braked_keys, census.braked_keys),
-            (&self.braked_pods, census.braked_pods),
         ];
         for (gauge, count) in gauges {
             gauge.set(i64::try_from(count).unwrap_or(i64::MAX));

@@ -23,7 +23,6 @@ metric_names! {
     EVICTION_POLICIES = "taintward_eviction_policies",
     EVICTION_POLICIES_BLOCKED = "taintward_eviction_policies_blocked",
     BRAKED_KEYS = "taintward_braked_keys",
-    BRAKED_PODS = "taintward_braked_pods",
     EFFECTS = "taintward_effects",
     EFFECT_DURATION = "taintward_effect_duration",
     INFLIGHT_EFFECTS = "taintward_inflight_effects",
