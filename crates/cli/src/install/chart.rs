@@ -158,6 +158,7 @@ fn chart_values(values: &InstallValues) -> Value {
                 "mode": controller.mode,
                 "stampTaints": controller.stamp_taints,
                 "evictionPolicies": controller.eviction_policies,
+                "brakeLimit": controller.brake_limit,
                 "extraArgs": controller.controller_arg,
             },
             "webhook": {

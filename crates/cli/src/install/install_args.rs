@@ -7,6 +7,7 @@ use crate::args::kube_args::ServerOptions;
 use crate::args::object_names;
 use crate::args::restriction_config::{RestrictionConfigError, checked};
 use crate::manifest::files::remedy;
+use crate::run::node_limit;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
@@ -142,6 +143,10 @@ pub(crate) struct ControllerValues {
     /// Lets EvictionPolicy objects decide how due pods are evicted, and grants what that needs
     #[arg(long)]
     pub(crate) eviction_policies: bool,
+    /// How many nodes pods may leave because of one taint key before further evictions wait: a number, a percentage or
+    /// both with a comma, as in 10,30%; off: any
+    #[arg(long, value_name = "LIMIT", default_value = "off", value_parser = brake_limit)]
+    pub(crate) brake_limit: String,
     /// An additional flag of `taintward run`, as in --controller-arg=--v=2; may be repeated
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true, value_parser = flag)]
     pub(crate) controller_arg: Vec<String>,
@@ -297,6 +302,10 @@ fn ca_bundle(file: &str) -> Result<String, String> {
 /// The text of the file, if the webhook can parse it.
 fn restriction_config(file: &str) -> Result<String, RestrictionConfigError> {
     checked(Path::new(file))
+}
+
+fn brake_limit(text: &str) -> Result<String, String> {
+    node_limit(text).map(|_| text.to_owned()).map_err(|why| why.to_string())
 }
 
 fn controllers(text: &str) -> Result<String, String> {

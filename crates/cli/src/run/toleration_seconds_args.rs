@@ -25,7 +25,7 @@ pub(super) struct HoldArgs {
 
 /// The value of `--hold-limit` and of `--brake-limit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ParsedLimit {
+pub(crate) enum ParsedLimit {
     Off,
     Some(NodeLimit),
 }
@@ -33,7 +33,7 @@ pub(super) enum ParsedLimit {
 /// Why a text is not a limit on nodes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a number of nodes, a percentage from 1% to 100%, both with a comma (10,30%), or off")]
-pub(super) struct NotALimit;
+pub(crate) struct NotALimit;
 
 impl ParsedLimit {
     pub(super) const fn limit(self) -> Option<NodeLimit> {
@@ -45,7 +45,7 @@ impl ParsedLimit {
 }
 
 /// Parses `--hold-limit` and `--brake-limit`.
-pub(super) fn limit(text: &str) -> Result<ParsedLimit, NotALimit> {
+pub(crate) fn limit(text: &str) -> Result<ParsedLimit, NotALimit> {
     if text == "off" {
         return Ok(ParsedLimit::Off);
     }

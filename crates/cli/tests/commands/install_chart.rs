@@ -85,8 +85,8 @@ const CHOICES: [(&[&str], &[&str]); 19] = [
         ],
     ),
     (
-        &["--parts=controller", "--eviction-policies"],
-        &["parts.webhook=false,parts.viewer=false,controller.evictionPolicies=true"],
+        &["--parts=controller", "--eviction-policies", "--brake-limit=10,30%"],
+        &["parts.webhook=false,parts.viewer=false", "controller.evictionPolicies=true,controller.brakeLimit=10\\,30%"],
     ),
     (&["--with-monitoring"], &["monitoring.enabled=true"]),
     (
@@ -210,6 +210,7 @@ fn the_chart_refuses_what_the_flags_refuse() {
     let rows = [
         "controller.controllers=*\\,node-health",
         "controller.mode=enforced",
+        "controller.brakeLimit=0%",
         "webhook.rules=brakes",
         "webhook.failurePolicy=ignore",
         "replicas=0",
