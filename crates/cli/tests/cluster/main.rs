@@ -57,6 +57,7 @@ mod real {
 
 mod admission_differential;
 mod doctor_real;
+mod eviction_brake;
 mod eviction_policies;
 mod guard_limits;
 mod install_bounds;

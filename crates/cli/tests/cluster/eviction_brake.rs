@@ -1,0 +1,89 @@
+//! Tests the brake on a real API server: `kubectl taint nodes --all` by mistake costs at most the pods of the first nodes,
+//! also if the leader is killed in the middle. The audit log is the witness.
+
+use crate::real::program::Taintward;
+use crate::turn;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use taintward_envtest::audit::AuditEntry;
+use taintward_envtest::fixtures::{create_node, pod};
+use taintward_envtest::{Account, Cluster, ClusterConfig, TestApi, access, wait};
+
+const NODES: usize = 60;
+
+/// The limit, and the most nodes that may lose pods: one more becomes known just when its pods are evicted.
+const LIMIT: &str = "--brake-limit=10";
+const NODES_HIT_MAX: usize = 11;
+
+/// The timeout of all waits, and of the whole test.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(180);
+
+#[test]
+fn a_mistake_costs_the_pods_of_the_first_nodes_also_if_the_leader_is_killed() {
+    let Some(tools) = turn::for_test("a_mistake_costs_the_pods_of_the_first_nodes") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let cluster = Cluster::start(&tools, ClusterConfig::default()).await.unwrap();
+        tokio::time::timeout(TEST_TIMEOUT, mistake(&cluster)).await.expect("done in time");
+    });
+}
+
+async fn mistake(cluster: &Cluster) {
+    let admin = cluster.api(Account::Admin).await.unwrap();
+    access::grant(&admin).await.unwrap();
+    for node in (0..NODES).map(|number| format!("n{number}")) {
+        create_node(&admin, &node, &[]).await.unwrap();
+        pod(&format!("on-{node}"), &node).grace(0).create(&admin).await.unwrap();
+    }
+    let mut replicas = [start(cluster).await, start(cluster).await];
+    let leader = until("a process to lead", async || replicas.iter().position(Taintward::is_leading)).await;
+    cluster.kubectl(["taint", "nodes", "--all", "k=v:NoExecute"]).unwrap();
+    until("the first pods to be evicted", async || (!nodes_hit(cluster).is_empty()).then_some(())).await;
+    let other = 1 - leader;
+    replicas[leader].kill();
+    until("the other process to brake", async || {
+        let is_braked = replicas[other].is_leading() && replicas[other].metric("taintward_braked_keys") == 1.0;
+        is_braked.then_some(())
+    })
+    .await;
+    wait::let_time_pass(Duration::from_secs(10), "no further pod may be evicted").await;
+    let hit = nodes_hit(cluster);
+    assert!((1..=NODES_HIT_MAX).contains(&hit.len()), "{hit:?}");
+    assert!(replicas[other].metric_with("taintward_delayed_pods", "brake") >= (NODES - NODES_HIT_MAX) as f64);
+    let events = cluster.kubectl(["get", "events", "-A", "-o", "wide"]).unwrap();
+    assert!(events.contains("EvictionsBraked") && events.contains("kubectl taint nodes --all k-"), "{events}");
+
+    // One node is meant; then all are.
+    let spared = (0..NODES).map(|number| format!("n{number}")).find(|node| !hit.contains(node)).unwrap();
+    cluster.kubectl(["annotate", "node", &spared, "taintward.io/allow-no-execute=k"]).unwrap();
+    until("its pod to be evicted", async || nodes_hit(cluster).contains(&spared).then_some(())).await;
+    assert_eq!(nodes_hit(cluster).len(), hit.len() + 1);
+    cluster.kubectl(["annotate", "nodes", "--all", "--overwrite", "taintward.io/allow-no-execute=k"]).unwrap();
+    until("every pod to be evicted", async || (count_pods(&admin).await == 0).then_some(())).await;
+    assert_eq!(nodes_hit(cluster).len(), NODES);
+}
+
+async fn start(cluster: &Cluster) -> Taintward {
+    let kubeconfig = cluster.kubeconfig(Account::Taintward, 0);
+    let mut taintward = Taintward::start(cluster, &kubeconfig, &[LIMIT]);
+    taintward.ready().await;
+    taintward
+}
+
+async fn until<T>(what: &str, question: impl AsyncFn() -> Option<T>) -> T {
+    wait::until(what, WAIT_MAX, async || Ok(question().await)).await.unwrap()
+}
+
+async fn count_pods(admin: &TestApi) -> usize {
+    admin.get("/api/v1/namespaces/default/pods").await.unwrap()["items"].as_array().unwrap().len()
+}
+
+/// The nodes whose pod was deleted.
+fn nodes_hit(cluster: &Cluster) -> BTreeSet<String> {
+    let is_deletion = |entry: &AuditEntry| {
+        entry.resource == "pods" && entry.verb == "delete" && entry.code == 200 && entry.name.starts_with("on-")
+    };
+    let deletions = cluster.audit().unwrap().into_iter().filter(is_deletion);
+    deletions.map(|entry| entry.name.trim_start_matches("on-").to_owned()).collect()
+}
