@@ -43,7 +43,8 @@ async fn mistake(cluster: &Cluster) {
     let other = 1 - leader;
     replicas[leader].kill();
     until("the other process to brake", async || {
-        let is_braked = replicas[other].is_leading() && replicas[other].metric("taintward_braked_keys") == 1.0;
+        let is_braked =
+            replicas[other].is_leading() && replicas[other].metric("taintward_braked_keys") == 1.0;
         is_braked.then_some(())
     })
     .await;
@@ -52,14 +53,19 @@ async fn mistake(cluster: &Cluster) {
     assert!((1..=NODES_HIT_MAX).contains(&hit.len()), "{hit:?}");
     assert!(replicas[other].metric_with("taintward_delayed_pods", "brake") >= (NODES - NODES_HIT_MAX) as f64);
     let events = cluster.kubectl(["get", "events", "-A", "-o", "wide"]).unwrap();
-    assert!(events.contains("EvictionsBraked") && events.contains("kubectl taint nodes --all k-"), "{events}");
+    assert!(
+        events.contains("EvictionsBraked") && events.contains("kubectl taint nodes --all k-"),
+        "{events}"
+    );
 
     // One node is meant; then all are.
     let spared = (0..NODES).map(|number| format!("n{number}")).find(|node| !hit.contains(node)).unwrap();
     cluster.kubectl(["annotate", "node", &spared, "taintward.io/allow-no-execute=k"]).unwrap();
     until("its pod to be evicted", async || nodes_hit(cluster).contains(&spared).then_some(())).await;
     assert_eq!(nodes_hit(cluster).len(), hit.len() + 1);
-    cluster.kubectl(["annotate", "nodes", "--all", "--overwrite", "taintward.io/allow-no-execute=k"]).unwrap();
+    cluster
+        .kubectl(["annotate", "nodes", "--all", "--overwrite", "taintward.io/allow-no-execute=k"])
+        .unwrap();
     until("every pod to be evicted", async || (count_pods(&admin).await == 0).then_some(())).await;
     assert_eq!(nodes_hit(cluster).len(), NODES);
 }
@@ -82,7 +88,10 @@ async fn count_pods(admin: &TestApi) -> usize {
 /// The nodes whose pod was deleted.
 fn nodes_hit(cluster: &Cluster) -> BTreeSet<String> {
     let is_deletion = |entry: &AuditEntry| {
-        entry.resource == "pods" && entry.verb == "delete" && entry.code == 200 && entry.name.starts_with("on-")
+        entry.resource == "pods"
+            && entry.verb == "delete"
+            && entry.code == 200
+            && entry.name.starts_with("on-")
     };
     let deletions = cluster.audit().unwrap().into_iter().filter(is_deletion);
     deletions.map(|entry| entry.name.trim_start_matches("on-").to_owned()).collect()

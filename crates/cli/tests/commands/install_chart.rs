@@ -86,7 +86,10 @@ const CHOICES: [(&[&str], &[&str]); 19] = [
     ),
     (
         &["--parts=controller", "--eviction-policies", "--brake-limit=10,30%"],
-        &["parts.webhook=false,parts.viewer=false", "controller.evictionPolicies=true,controller.brakeLimit=10\\,30%"],
+        &[
+            "parts.webhook=false,parts.viewer=false",
+            "controller.evictionPolicies=true,controller.brakeLimit=10\\,30%",
+        ],
     ),
     (&["--with-monitoring"], &["monitoring.enabled=true"]),
     (

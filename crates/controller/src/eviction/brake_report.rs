@@ -36,7 +36,12 @@ pub(super) fn ended(
     sink: &mut ReportSink,
     now: Now,
 ) {
-    tracing::info!(key, nodes, limit, "the number of nodes is within --brake-limit again, evictions continue");
+    tracing::info!(
+        key,
+        nodes,
+        limit,
+        "the number of nodes is within --brake-limit again, evictions continue"
+    );
     let note = format!(
         "Evictions because of taints with the key {key} continue: pods of {nodes} nodes are due, and --brake-limit allows \
          {limit}"
