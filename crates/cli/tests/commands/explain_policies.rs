@@ -42,10 +42,14 @@ fn a_due_pod_names_its_policy_its_budget_and_its_deadline() {
     let Some(tools) = taintward_envtest::binaries::for_test("explain_policies") else { return };
     let harness = PolicyHarness::set();
     let objects = harness.folder.write("objects.json", OBJECTS);
-    let mut kubectl = Command::new(tools.path("kubectl").unwrap());
-    kubectl.args(["create", "-f", &objects]).env("KUBECONFIG", harness.folder.file("kubeconfig"));
-    let created = kubectl.env("HOME", harness.folder.path()).output().unwrap();
-    assert!(created.status.success(), "{}", text(&created.stderr));
+    for words in
+        [&["create", "-f", &*objects][..], &["wait", "pod/kept", "--for=condition=Ready", "--timeout=60s"]]
+    {
+        let mut kubectl = Command::new(tools.path("kubectl").unwrap());
+        kubectl.args(words).env("KUBECONFIG", harness.folder.file("kubeconfig"));
+        let done = kubectl.env("HOME", harness.folder.path()).output().unwrap();
+        assert!(done.status.success(), "{}", text(&done.stderr));
+    }
     let explain = || harness.run("explain pod/kept -n default");
     let (_, before) = explain();
     assert!(before.contains("It stays") && !before.contains("eviction policy"), "{before}");

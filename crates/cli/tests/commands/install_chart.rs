@@ -85,11 +85,8 @@ const CHOICES: [(&[&str], &[&str]); 19] = [
         ],
     ),
     (
-        &["--parts=controller", "--eviction-policies", "--brake-limit=10,30%"],
-        &[
-            "parts.webhook=false,parts.viewer=false",
-            "controller.evictionPolicies=true,controller.brakeLimit=10\\,30%",
-        ],
+        &["--eviction-policies", "--brake-limit=10,30%"],
+        &["controller.evictionPolicies=true,controller.brakeLimit=10\\,30%"],
     ),
     (&["--with-monitoring"], &["monitoring.enabled=true"]),
     (

@@ -5,6 +5,7 @@
 
 mod api_server;
 mod budgets;
+mod lists;
 
 use super::monitor::Monitor;
 use crate::common::EPOCH;
@@ -306,47 +307,6 @@ impl World {
         self.happenings.retain(|_, happening| !matches!(happening, Happening::Arrives(_)));
         self.engine = EvictionEngine::new(self.config.clone());
         self.list();
-    }
-
-    fn list(&mut self) {
-        fn listed<F>(facts: impl IntoIterator<Item = F>) -> Vec<ObjectEvent<F>> {
-            let mut events = vec![ObjectEvent::ListStarted { silent_since: None }];
-            events.extend(facts.into_iter().map(|fact| ObjectEvent::Applied { fact, listed: true }));
-            events.push(ObjectEvent::ListCompleted);
-            events
-        }
-        let pods: Vec<PodFact> = self
-            .pods
-            .values()
-            .map(|pod| {
-                let phase = if pod.is_terminating { PodLifePhase::Terminating } else { PodLifePhase::Live };
-                PodFact { life_phase: phase, ..pod.fact.clone() }
-            })
-            .collect();
-        let policies: Vec<_> = self.policies.iter().map(|policy| self.policy_fact(policy)).collect();
-        let budgets: Vec<_> = self.budgets.keys().map(|name| self.budget_fact(name)).collect();
-        let workloads: Vec<_> = self.replicas.keys().map(|app| self.workload_fact(app)).collect();
-        let namespace = NamespaceLabelsFact {
-            uid: Uid::new("default"),
-            version: None,
-            name: "default".into(),
-            labels: labels(&[("team", "shop")]),
-        };
-        let mut inputs: Vec<EvictionInput> = Vec::new();
-        let kinds = if self.config.policies { &ReplicatedKind::ALL[..] } else { &[] };
-        if self.config.policies {
-            inputs.extend(listed(policies).into_iter().map(EvictionInput::Policies));
-            inputs.extend(listed([namespace]).into_iter().map(EvictionInput::Namespaces));
-            inputs.extend(listed(budgets).into_iter().map(EvictionInput::Budgets));
-        }
-        for &kind in kinds {
-            let of_kind = if kind == ReplicatedKind::Deployment { workloads.clone() } else { Vec::new() };
-            inputs.extend(listed(of_kind).into_iter().map(|event| EvictionInput::Workloads(kind, event)));
-        }
-        inputs.extend(listed(self.nodes.values().cloned()).into_iter().map(EvictionInput::Nodes));
-        inputs.extend(listed(pods).into_iter().map(EvictionInput::Pods));
-        let now = self.time();
-        inputs.into_iter().for_each(|input| self.engine.handle(input, now));
     }
 
     /// Lets time pass.

@@ -23,17 +23,9 @@ use taintward_kube::decode::DecodedPod;
 use taintward_kube::guard_annotation::GUARD;
 use taintward_kube::hold_annotations::HELD;
 
-/// The known ones, and one that is not.
-const ANNOTATIONS: [&str; 8] = [
-    "kubernetes.io/config.mirror",
-    MADE_FOR,
-    HELD,
-    GUARD,
-    NOT_READY_SECONDS,
-    UNREACHABLE_SECONDS,
-    ALLOW,
-    "note",
-];
+/// The known ones; [`text`] adds others.
+const ANNOTATIONS: [&str; 7] =
+    ["kubernetes.io/config.mirror", MADE_FOR, HELD, GUARD, NOT_READY_SECONDS, UNREACHABLE_SECONDS, ALLOW];
 
 mod lease;
 mod moment;

@@ -13,12 +13,12 @@ fn at(seconds: i64) -> Mono {
     Mono::from_secs(seconds)
 }
 
-fn node(of: usize) -> NodeName {
+fn numbered(of: usize) -> NodeName {
     NodeName::new(&of.to_string())
 }
 
-fn pod(of: usize, uid: &str) -> PodRef {
-    PodRef { node: node(of), uid: Uid::new(uid) }
+fn on(of: usize, uid: &str) -> PodRef {
+    PodRef { node: numbered(of), uid: Uid::new(uid) }
 }
 
 fn tainted(key: &str, since: i64, source: TaintStartSource) -> TaintInstance {
@@ -28,12 +28,12 @@ fn tainted(key: &str, since: i64, source: TaintStartSource) -> TaintInstance {
 /// A brake that knows ten nodes without taints.
 fn brake(nodes: Option<u32>, percent: Option<u8>) -> Brake {
     let mut brake = Brake::new(NodeLimit { nodes, percent });
-    (0..10).for_each(|of| brake.follow_node(&node(of), false, Some(&[]), at(0)));
+    (0..10).for_each(|of| brake.follow_node(&numbered(of), false, Some(&[]), at(0)));
     brake
 }
 
 fn observe(brake: &mut Brake, of: usize, taints: &[TaintInstance], now: i64) {
-    brake.follow_node(&node(of), true, Some(taints), at(now));
+    brake.follow_node(&numbered(of), true, Some(taints), at(now));
 }
 
 fn count(brake: &Brake, key: &str) -> usize {
@@ -45,16 +45,16 @@ fn a_node_counts_while_pods_are_due_and_five_minutes_after_the_last_became_due()
     let mut brake = brake(Some(1), None);
     observe(&mut brake, 0, &[tainted("k", 10, LIVE)], 10);
     assert_eq!(count(&brake, "k"), 0, "a taint that evicts nothing");
-    brake.set_due(&pod(0, "a"), &[("k", at(10))], at(10));
-    brake.set_due(&pod(0, "b"), &[("k", at(100))], at(100));
+    brake.set_due(&on(0, "a"), &[("k", at(10))], at(10));
+    brake.set_due(&on(0, "b"), &[("k", at(100))], at(100));
     assert_eq!((count(&brake, "k"), brake.next_timer()), (1, Some(at(400))));
-    brake.set_due(&pod(0, "a"), &[], at(110));
+    brake.set_due(&on(0, "a"), &[], at(110));
     brake.pass_time(at(500));
     assert_eq!((count(&brake, "k"), brake.next_timer()), (1, None), "a pod is due");
-    brake.set_due(&pod(0, "b"), &[], at(510));
+    brake.set_due(&on(0, "b"), &[], at(510));
     assert_eq!(count(&brake, "k"), 0);
-    brake.set_due(&pod(0, "c"), &[("k", at(600))], at(600));
-    brake.set_due(&pod(0, "c"), &[], at(610));
+    brake.set_due(&on(0, "c"), &[("k", at(600))], at(600));
+    brake.set_due(&on(0, "c"), &[], at(610));
     brake.pass_time(at(899));
     assert_eq!(count(&brake, "k"), 1);
     brake.pass_time(at(900));
@@ -83,7 +83,7 @@ fn the_keys_of_dead_nodes_never_count() {
         "node.kubernetes.io/out-of-service",
     ] {
         observe(&mut brake, 0, &[tainted(key, 0, FOUND)], 0);
-        brake.set_due(&pod(0, "a"), &[(key, at(0))], at(0));
+        brake.set_due(&on(0, "a"), &[(key, at(0))], at(0));
         assert!(!brake.is_braked(key) && count(&brake, key) == 0, "{key}");
     }
 }
@@ -92,10 +92,10 @@ fn the_keys_of_dead_nodes_never_count() {
 fn a_pod_counts_for_each_of_its_keys_and_no_longer_for_those_it_tolerates() {
     let mut brake = brake(Some(1), None);
     observe(&mut brake, 0, &[tainted("k", 0, LIVE), tainted("l", 0, LIVE)], 0);
-    brake.set_due(&pod(0, "a"), &[("k", at(0)), ("l", at(0))], at(0));
+    brake.set_due(&on(0, "a"), &[("k", at(0)), ("l", at(0))], at(0));
     brake.pass_time(at(300));
     assert_eq!((count(&brake, "k"), count(&brake, "l")), (1, 1));
-    brake.set_due(&pod(0, "a"), &[("l", at(0))], at(301));
+    brake.set_due(&on(0, "a"), &[("l", at(0))], at(301));
     assert_eq!((count(&brake, "k"), count(&brake, "l")), (0, 1));
     observe(&mut brake, 0, &[tainted("k", 0, LIVE)], 302);
     assert_eq!(count(&brake, "l"), 0, "a node without the taint");
@@ -106,12 +106,12 @@ fn a_key_is_braked_until_few_enough_nodes_count_and_it_has_settled() {
     let mut brake = brake(None, Some(20));
     for of in 0..4 {
         observe(&mut brake, of, &[tainted("k", 0, LIVE)], 0);
-        brake.set_due(&pod(of, "a"), &[("k", at(0))], at(0));
+        brake.set_due(&on(of, "a"), &[("k", at(0))], at(0));
         assert_eq!(brake.is_braked("k"), of > 1, "{of}");
     }
     assert!(!brake.is_braked("l"));
-    brake.engage("k", &node(3));
-    brake.engage("k", &node(2));
+    brake.engage("k", &numbered(3));
+    brake.engage("k", &numbered(2));
     assert_eq!((brake.take_notices().len(), brake.engaged()), (1, 1));
     observe(&mut brake, 3, &[], 100);
     observe(&mut brake, 2, &[], 110);
@@ -119,21 +119,21 @@ fn a_key_is_braked_until_few_enough_nodes_count_and_it_has_settled() {
     assert!(brake.is_braked("k") && !brake.has_ended());
     brake.pass_time(at(140));
     assert!(!brake.is_braked("k") && brake.has_ended());
-    assert_eq!(brake.take_released(), [node(0), node(1)].into());
-    let ended = EvictionNotice::BrakeEnded { key: "k".into(), node: node(3), nodes: 2, limit: 2 };
+    assert_eq!(brake.take_released(), [numbered(0), numbered(1)].into());
+    let ended = EvictionNotice::BrakeEnded { key: "k".into(), node: numbered(3), nodes: 2, limit: 2 };
     assert_eq!((brake.take_notices(), brake.engaged()), (vec![ended], 0));
 }
 
 #[test]
 fn more_nodes_raise_a_percentage_and_fewer_lower_it() {
     let mut brake = brake(None, Some(20));
-    (0..3).for_each(|of| brake.set_due(&pod(of, "a"), &[("k", at(0))], at(0)));
-    brake.engage("k", &node(0));
-    (10..14).for_each(|of| brake.follow_node(&node(of), false, Some(&[]), at(1)));
+    (0..3).for_each(|of| brake.set_due(&on(of, "a"), &[("k", at(0))], at(0)));
+    brake.engage("k", &numbered(0));
+    (10..14).for_each(|of| brake.follow_node(&numbered(of), false, Some(&[]), at(1)));
     assert!(brake.is_braked("k"), "3 of 14");
-    brake.follow_node(&node(14), false, Some(&[]), at(1));
+    brake.follow_node(&numbered(14), false, Some(&[]), at(1));
     assert!(!brake.is_braked("k") && brake.has_ended(), "3 of 15");
-    brake.follow_node(&node(14), true, None, at(2));
+    brake.follow_node(&numbered(14), true, None, at(2));
     assert!(brake.is_braked("k"));
     assert!(brake.take_released().is_empty(), "braked again");
 }
