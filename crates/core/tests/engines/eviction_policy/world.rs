@@ -18,8 +18,7 @@ use taintward_core::eviction::{
     EvictionConfig, EvictionDelayReason, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
 use taintward_core::eviction_policy::{
-    EvictionPolicy, EvictionPolicyFact, NamespaceLabelsFact, RecordedPolicyStatus, ReplicatedKind,
-    WorkloadFact,
+    EvictionPolicy, EvictionPolicyFact, RecordedPolicyStatus, ReplicatedKind, WorkloadFact,
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodTemplateFact};
 use taintward_core::identity::{PodId, PodName, PodRef, ResourceVersion, Uid};
