@@ -96,7 +96,8 @@ fn check_rate(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
 }
 
 fn check_nodes(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
-    let Some(most) = policy.nodes_at_once else { return };
+    // The brake may stop a node that is being emptied; its place is free meanwhile.
+    let Some(most) = policy.nodes_at_once.filter(|_| world.config.brake.is_none()) else { return };
     let governed = |name: &str| governing(world, name).is_some_and(|one| one.name == policy.name);
     // A new process cannot know of a node that the old one began to empty and on which nothing is terminating, nor of
     // requests of the old one that were in flight.

@@ -78,7 +78,7 @@ enum Happening {
 pub(crate) struct World {
     pub(crate) now: Millis,
     pub(crate) engine: EvictionEngine,
-    config: EvictionConfig,
+    pub(crate) config: EvictionConfig,
     pub(crate) delays: Delays,
     pub(crate) nodes: BTreeMap<String, NodeFact>,
     pub(crate) pods: BTreeMap<String, WorldPod>,
