@@ -6,6 +6,7 @@ use super::pod::due_taints;
 use crate::cluster_state::ClusterReader;
 use crate::messages::at_moment;
 use std::collections::BTreeMap;
+use taintward_core::admission::LabelSelector;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod};
 use taintward_core::eviction::EvictionDelayReason;
@@ -56,15 +57,18 @@ impl ClusterPolicies {
             Ok(())
         };
         reader.each(ListRequest::all("taintward.io", "evictionpolicies"), &mut add).await?;
-        if policies.is_empty() {
-            return Ok(());
+        // A user may read one kind and not another.
+        if policies.iter().any(|fact| fact.policy.budgets.is_some()) {
+            let mut add = |json: &[u8]| decoded(json).map(|fact: BudgetFact| budgets.push(fact));
+            reader.each(ListRequest::all("policy", "poddisruptionbudgets"), &mut add).await?;
         }
-        let mut add = |json: &[u8]| decoded(json).map(|fact: BudgetFact| budgets.push(fact));
-        reader.each(ListRequest::all("policy", "poddisruptionbudgets"), &mut add).await?;
-        let mut add = |json: &[u8]| {
-            decoded(json).map(|fact: NamespaceLabelsFact| drop(namespaces.insert(fact.name, fact.labels)))
-        };
-        reader.each(ListRequest::all("", "namespaces"), &mut add).await
+        if policies.iter().any(|fact| fact.policy.namespaces != LabelSelector::default()) {
+            let mut add = |json: &[u8]| {
+                decoded(json).map(|fact: NamespaceLabelsFact| drop(namespaces.insert(fact.name, fact.labels)))
+            };
+            reader.each(ListRequest::all("", "namespaces"), &mut add).await?;
+        }
+        Ok(())
     }
 
     /// What a policy does with a due pod, in sentences; empty if no policy governs it.

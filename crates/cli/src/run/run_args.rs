@@ -314,7 +314,7 @@ fn enabled_controllers(
     }
     Ok(EnabledControllers {
         taint_eviction,
-        brake: args.behaviour.brake_limit.limit(),
+        brake: args.behaviour.brake_limit.limit().filter(|_| taint_eviction),
         node_lifecycle: node_lifecycle.then_some(config),
         dedicated_pools,
         toleration_hold: toleration_hold.then_some(holds),
