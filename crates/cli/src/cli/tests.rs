@@ -18,6 +18,7 @@ use taintward_controller::settings::{
     RequestLimit, SecureServing, ServingCertificate, ServingSettings, WriteMode,
 };
 use taintward_core::node_lifecycle;
+use taintward_core::node_limit::NodeLimit;
 
 fn parse(flags: &str) -> Result<Option<ProgramCommand>, clap::Error> {
     parse_from(["taintward", "run"].into_iter().chain(flags.split_whitespace()))
@@ -94,7 +95,7 @@ fn every_flag_reaches_its_setting() {
          --node-startup-grace-period=30s --node-eviction-rate=1 --secondary-node-eviction-rate=0.5 \
          --unhealthy-zone-threshold=0.7 --large-cluster-size-threshold=9 --hold-countdowns=false \
          --lift-taints-together=false --exempt-namespaces=monitoring,backup \
-         --disruption-condition=jobs --stamp-taints --eviction-policies --feature-gates=TaintTolerationComparisonOperators=true \
+         --disruption-condition=jobs --stamp-taints --eviction-policies --brake-limit=10,30% --feature-gates=TaintTolerationComparisonOperators=true \
          --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
          --leader-elect-retry-period=500ms --leader-elect-resource-lock=leases --leader-elect-resource-name=a.b \
          --leader-elect-resource-namespace=ns --bind-address=::1 --metrics-port=1 --secure-port=2 \
@@ -121,7 +122,7 @@ fn every_flag_reaches_its_setting() {
         },
         controllers: EnabledControllers {
             taint_eviction: true,
-            brake: None,
+            brake: Some(NodeLimit { nodes: Some(10), percent: Some(30) }),
             node_lifecycle: Some(node_lifecycle::NodeLifecycleConfig::new(&node_health).unwrap()),
             dedicated_pools: true,
             toleration_hold: None,

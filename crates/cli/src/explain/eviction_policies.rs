@@ -95,7 +95,9 @@ impl ClusterPolicies {
         let name = &fact.policy.name;
         let mut sentences =
             vec![format!("eviction policy {name} governs it: {}", rules(&fact.policy, due, snapshot.now()))];
-        sentences.extend(fact.policy.budgets.and_then(|_| self.budget(pod, labels)));
+        if do_budgets_count(&fact.policy, due, snapshot.now()) {
+            sentences.extend(self.budget(pod, labels));
+        }
         if !fact.policy.is_valid() {
             sentences.push(format!(
                 "eviction policy {name} is invalid, and delays what it selects until it is corrected"
@@ -135,6 +137,12 @@ fn decoded<F: WatchedObject>(json: &[u8]) -> Result<F, DecodeError> {
     }
 }
 
+/// Whether the budgets of a pod that has been due since then still count.
+fn do_budgets_count(policy: &EvictionPolicy, due: Mono, now: Now) -> bool {
+    let is_over = |deadline| due.plus(deadline) <= now.mono;
+    policy.budgets.is_some_and(|budgets| !budgets.deadline.is_some_and(is_over))
+}
+
 /// The rules of a policy, for a pod that has been due since then.
 fn rules(policy: &EvictionPolicy, due: Mono, now: Now) -> String {
     let budgets = policy.budgets.map(|budgets| match budgets.deadline.map(|deadline| due.plus(deadline)) {
@@ -162,4 +170,28 @@ fn rules(policy: &EvictionPolicy, due: Mono, now: Now) -> String {
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     if all.is_empty() { "it has no rule that delays it".to_owned() } else { all.join("; ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_core::eviction_policy::BudgetRespect;
+    use taintward_core::time::{Span, Wall};
+
+    #[test]
+    fn budgets_count_until_their_deadline() {
+        let now = Now::exact(Mono::from_secs(100), Wall::from_secs(1_800_000_000));
+        let with = |budgets| EvictionPolicy { budgets, ..EvictionPolicy::default() };
+        let deadline = |seconds| Some(BudgetRespect { deadline: Some(Span::from_secs(seconds)) });
+        let due = Mono::from_secs(40);
+        for (budgets, expected) in [
+            (None, false),
+            (Some(BudgetRespect { deadline: None }), true),
+            (deadline(61), true),
+            (deadline(60), false),
+        ] {
+            assert_eq!(do_budgets_count(&with(budgets), due, now), expected, "{budgets:?}");
+        }
+        assert!(rules(&with(deadline(60)), due, now).starts_with("its disruption budgets counted until"));
+    }
 }
