@@ -4,6 +4,7 @@
 //!   except for the differences in docs/differences.md.
 //! - See `taintward_core::taint_edit` for the grammar, `taint/taint_args.rs` for the flags.
 
+mod budget_respect;
 mod list;
 mod node_write_error;
 mod request;

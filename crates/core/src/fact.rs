@@ -1,5 +1,9 @@
 //! Defines the fields of a Node and a Pod that decisions about evictions need.
 
+mod node_respect;
+
+pub use node_respect::{NodeRespect, RESPECT_BUDGETS, TaintRespect};
+
 use crate::identity::{NodeName, PodId, ResourceVersion, Uid};
 use crate::scheduling::Labels;
 use crate::taint::Taint;
@@ -33,6 +37,8 @@ pub struct NodeFact {
     /// The annotation [`ALLOW`](crate::admission::no_execute_guard::ALLOW): the keys of taints that evict its pods whatever
     /// the brake says.
     pub allow_no_execute: Option<Box<str>>,
+    /// The annotation [`RESPECT_BUDGETS`](RESPECT_BUDGETS).
+    pub respect_budgets: Option<Box<NodeRespect>>,
 }
 
 /// The fields of a pod bound to a node that decisions need.

@@ -47,6 +47,7 @@
 //!     ready_out_of_service: false,
 //!     labels: None,
 //!     allow_no_execute: None,
+//!     respect_budgets: None,
 //! };
 //! let pod = PodFact {
 //!     id: PodId::new(Uid::new("pod-uid"), PodName::new("shop", "cart")),

@@ -197,6 +197,7 @@ mod tests {
             ready_out_of_service: false,
             labels: None,
             allow_no_execute: None,
+            respect_budgets: None,
         };
         taint_start(&taint, &node, sighting, now)
     }

@@ -69,6 +69,7 @@ pub fn node(name: &str) -> NodeFact {
         ready_out_of_service: false,
         labels: None,
         allow_no_execute: None,
+        respect_budgets: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Builds operations of a JSON Patch (RFC 6902).
 
+use crate::api_time::second_time;
 use serde_json::{Value, json};
 use taintward_core::taint::Taint;
 
@@ -18,6 +19,9 @@ pub(crate) fn taint(taint: &Taint) -> Value {
     let mut object = json!({ "key": &*taint.key, "effect": taint.effect.as_str() });
     if !taint.value.is_empty() {
         object["value"] = json!(&*taint.value);
+    }
+    if let Some(at) = taint.time_added {
+        object["timeAdded"] = json!(second_time(at));
     }
     object
 }

@@ -56,6 +56,7 @@ pub mod metrics_access;
 pub mod node_client;
 pub mod object_client;
 pub mod pools;
+pub mod respect_annotation;
 pub mod snapshot;
 mod split_mix;
 mod status_condition;

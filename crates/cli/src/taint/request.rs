@@ -3,6 +3,7 @@
 
 use super::taint_args::{TaintArgs, TaintOutputFormat};
 use std::fmt;
+use taintward_core::taint::TaintEffect;
 use taintward_core::taint_edit::{GrammarError, TaintEdit, is_change, parse};
 use taintward_core::text::harmless;
 use taintward_kube::api::RequestBudget;
@@ -59,6 +60,8 @@ pub(super) enum TaintUsageError {
     ExpiredAndChange(String),
     #[error("--for and --reason describe added taints, and this command adds none; omit them")]
     NoteAboutNothing,
+    #[error("--respect-budgets is about evictions; add a taint with the effect NoExecute, or omit it")]
+    RespectAboutNothing,
 }
 
 const HINT: &str = "\nSee 'taintward taint -h' for help and examples";
@@ -122,6 +125,9 @@ impl TaintRequest {
             change.map_err(|(argument, error)| TaintUsageError::Contradiction { argument, error })?;
         if change.add.is_empty() && (options.lasts.is_some() || options.reason.is_some()) {
             return Err(TaintUsageError::NoteAboutNothing);
+        }
+        if options.respect_budgets && !change.add.iter().any(|taint| taint.effect == TaintEffect::NoExecute) {
+            return Err(TaintUsageError::RespectAboutNothing);
         }
         Ok(Self { change, targets: targets(options, names)? })
     }

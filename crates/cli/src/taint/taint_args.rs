@@ -8,6 +8,8 @@ use crate::args::kube_args::ClusterOptions;
 use crate::completion_kind::CompletionKind;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
+use taintward_core::eviction_policy::DEADLINE_MAX;
+use taintward_core::time::Span;
 
 /// The heading of flags kubectl does not have.
 const OWN: &str = "Beyond kubectl";
@@ -66,6 +68,13 @@ pub(crate) struct TaintArgs {
     /// The reason for the taint: a note for users, stored in an annotation of the node
     #[arg(long, value_name = "TEXT", value_parser = reason, help_heading = OWN)]
     pub(crate) reason: Option<String>,
+    /// Let the evictions because of new NoExecute taints respect disruption budgets: an annotation of the node, for
+    /// taintward run --eviction-policies
+    #[arg(long, help_heading = OWN, conflicts_with_all = ["list", "expired"])]
+    pub(crate) respect_budgets: bool,
+    /// How long after it was due a pod is deleted in spite of its budgets, as in 30m or 2d; without it, never
+    #[arg(long, value_name = "DURATION", value_parser = deadline, help_heading = OWN, requires = "respect_budgets")]
+    pub(crate) deadline: Option<Duration>,
     /// Do not ask before a NoExecute taint is added
     #[arg(short, long, help_heading = OWN)]
     pub(crate) yes: bool,
@@ -125,6 +134,15 @@ fn validation(text: &str) -> Result<&'static str, String> {
         ("warn", _) => Ok("Warn"),
         ("ignore", _) | (_, Ok(false)) => Ok("Ignore"),
         _ => Err("must be one of: strict (or true), warn, ignore (or false)".to_owned()),
+    }
+}
+
+fn deadline(text: &str) -> Result<Duration, String> {
+    let deadline = crate::args::duration::positive_with_days(text)?;
+    let micros = i64::try_from(deadline.as_micros()).unwrap_or(i64::MAX);
+    match (Span::from_secs(1)..=DEADLINE_MAX).contains(&Span::from_micros(micros)) {
+        true => Ok(deadline),
+        false => Err("expected 1s to 30d".to_owned()),
     }
 }
 

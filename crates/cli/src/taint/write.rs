@@ -4,6 +4,7 @@
 //! - Invariant: a write depends on what was just read, so that no edit of another client is lost (S8); a failure ends only its
 //!   own node (KT-10); attempts and time are bounded.
 
+use super::budget_respect;
 use super::node_write_error::NodeWriteError;
 use super::taint_args::{TaintArgs, TaintOutputFormat};
 use crate::args::dry_run::DryRun;
@@ -96,12 +97,14 @@ impl TaintWrite<'_> {
             let change = expired.as_ref().unwrap_or(self.change);
             let applied = change.apply(&node.fact().taints, self.options.overwrite);
             let applied = applied.map_err(|error| NodeWriteError::Reasons(error.messages(name)))?;
-            let notes = self.notes(&node, change, &applied, now);
+            let added = budget_respect::added(self.options, &change.add, now);
+            let mut notes = self.notes(&node, change, &applied, now);
+            notes.extend(budget_respect::edit(self.options, &node, &applied, &added));
             if self.options.dry_run.kind == DryRun::Client {
-                let after = node.after(&applied, &change.add, &notes);
+                let after = node.after(&applied, &added, &notes);
                 return Ok(Some((applied.word, after.to_string().into_bytes())));
             }
-            let Some(patch) = node.patch(&applied, &change.add, &notes) else {
+            let Some(patch) = node.patch(&applied, &added, &notes) else {
                 return Ok(Some((applied.word, response.body.to_vec())));
             };
             match self.nodes.patch(name, patch, &self.writing).await {

@@ -6,8 +6,10 @@ mod witness;
 
 use crate::turn;
 use harness::{PolicyHarness, count};
+use jiff::Timestamp;
 use serde_json::json;
 use std::time::Duration;
+use taintward_envtest::audit::AuditEntry;
 use taintward_envtest::{Binaries, Cluster, ClusterConfig, binaries};
 use testkit::wait;
 
@@ -100,13 +102,48 @@ fn a_budget_holds_pods_back_until_the_deadline_and_no_longer() {
                 (count(&harness.deletions()) >= uids.len()).then_some(())
             })
             .await;
-        for deletion in harness.deletions() {
-            let after = |tainted| deletion.received.duration_since(tainted).as_millis();
-            let is_late = after(last) > i128::from(DEADLINE + 1) * 1_000;
-            assert!(!is_late, "{} was deleted {} ms after the taint", deletion.name, after(last));
-            assert!(after(first) >= i128::from(DEADLINE) * 1_000, "{}: {} ms", deletion.name, after(first));
-        }
+        at_the_deadline(&harness.deletions(), (first, last), DEADLINE);
         let status = harness.status_when("strict", |status| status["forced"] == 6).await;
         assert_eq!(status["forced"], 6, "{status}");
     });
+}
+
+/// Without any policy, the annotation that `--respect-budgets` writes holds pods back until its deadline; the same taint by
+/// kubectl evicts at once.
+#[test]
+fn a_taint_may_respect_budgets_without_a_policy() {
+    const DEADLINE: i64 = 10;
+
+    on_a_cluster("a_taint_may_respect_budgets_without_a_policy", async |harness| {
+        harness.app("db", 6, json!({"maxUnavailable": 0})).await;
+        let _taintward = harness.start().await;
+        let nodes: Vec<String> = harness.nodes_of("db").await;
+        let (gentle, other) = nodes.split_at(1);
+        let waiting = harness.pods_on("db", &[&gentle[0]]).await;
+        let words = ["maintenance:NoExecute", "--respect-budgets", "--deadline=10s", "--no-preview"];
+        let times = harness.taint_by_taintward(&gentle[0], &words);
+        harness.taint(&[&other[0]], "maintenance:NoExecute");
+        harness.until("the other node to be empty", async || {
+            (harness.pods_on("db", &[&other[0]]).await == 0).then_some(())
+        })
+        .await;
+        assert_eq!(harness.pods_on("db", &[&gentle[0]]).await, waiting);
+        let before = count(&harness.deletions());
+        harness.until("the node to be empty", async || {
+            (harness.pods_on("db", &[&gentle[0]]).await == 0).then_some(())
+        })
+        .await;
+        at_the_deadline(&harness.deletions()[before..], times, DEADLINE);
+    });
+}
+
+/// Each pod was deleted when its deadline had passed, and at most a second later. `tainted`: when the first node was written
+/// at the earliest, and the last at the latest.
+fn at_the_deadline(deletions: &[AuditEntry], (first, last): (Timestamp, Timestamp), deadline: i64) {
+    for deletion in deletions {
+        let after = |tainted| deletion.received.duration_since(tainted).as_millis();
+        let is_late = after(last) > i128::from(deadline + 1) * 1_000;
+        assert!(!is_late, "{} was deleted {} ms after the taint", deletion.name, after(last));
+        assert!(after(first) >= i128::from(deadline) * 1_000, "{}: {} ms", deletion.name, after(first));
+    }
 }

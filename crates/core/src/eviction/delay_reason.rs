@@ -132,7 +132,7 @@ impl fmt::Display for EvictionDelayReason<'_> {
                 "waits for the brake: taint key {key} evicts pods of {nodes} nodes, and --brake-limit allows {limit}"
             ),
             Self::Lists => f.write_str("waits until the objects that eviction policies need are listed"),
-            Self::Policy => f.write_str("waits until its policy is valid"),
+            Self::Policy => f.write_str("waits until its policy, or the annotation of its node, is valid"),
             Self::Budget(fact) => {
                 let budget = &fact.budget;
                 write!(f, "waits for budget {}/{}", budget.namespace, budget.name)?;

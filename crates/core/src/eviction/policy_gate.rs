@@ -11,6 +11,7 @@ mod budget_slots;
 mod decision;
 mod events;
 mod node_loads;
+mod node_respects;
 mod objects;
 mod rate;
 mod readiness;
@@ -27,9 +28,11 @@ pub(crate) use wait_lists::Delay;
 use super::delay_reason::{DelayedEviction, EvictionDelayReason};
 use super::order::EvictionOrder;
 use super::work_queue::QueueKey;
+use crate::fact::NodeRespect;
 use crate::identity::{NodeName, PodName, PodRef, Uid};
 use crate::time::Mono;
 use crate::workload::Workload;
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use brake::{Brake, BrakeCount};
@@ -80,7 +83,13 @@ impl PolicyGate {
 
     /// Whether a pod can have to wait.
     pub(crate) fn is_active(&self) -> bool {
-        self.objects.has_policies() || !self.permits.is_empty() || !self.lists.is_empty()
+        let has_rules = self.objects.has_policies() || !self.objects.respects().is_empty();
+        has_rules || !self.permits.is_empty() || !self.lists.is_empty()
+    }
+
+    /// A node has this annotation about its taints, or none. Returns whether that is new.
+    pub(crate) fn set_node_respect(&mut self, node: &NodeName, annotation: Option<Box<NodeRespect>>) -> bool {
+        self.objects.respects_mut().set(node, annotation)
     }
 
     /// A pod is due: it waits for its turn.
@@ -119,8 +128,11 @@ impl PolicyGate {
     pub(crate) fn accepted(&mut self, pod: &PodRef) {
         self.set_not_due(pod);
         self.loads.accept(pod);
-        if let Some(permit) = self.permits.get(pod).filter(|permit| permit.is_forced) {
-            let recorded = self.objects.policies.get(&permit.policy).map_or(0, |fact| fact.recorded.forced);
+        let forced = self.permits.get(pod).filter(|permit| permit.is_forced);
+        if let Some((permit, fact)) =
+            forced.and_then(|permit| Some((permit, self.objects.policies.get(&permit.policy)?)))
+        {
+            let recorded = fact.recorded.forced;
             let forced = self.forced.entry(permit.policy.clone()).or_default();
             *forced = recorded.max(*forced) + 1;
         }

@@ -160,9 +160,10 @@ fn ready(fact: &EvictionPolicyFact) -> ConditionState {
 }
 
 impl EvictionEngine {
-    /// Whether a policy needs to know disruption budgets.
+    /// Whether a policy, or the annotation of a node, needs to know disruption budgets.
     pub fn needs_budgets(&self) -> bool {
-        self.state.queue.gate().objects().policies().any(|fact| fact.policy.budgets.is_some())
+        let objects = self.state.queue.gate().objects();
+        !objects.respects().is_empty() || objects.policies().any(|fact| fact.policy.budgets.is_some())
     }
 
     /// Whether a policy needs to know the replicas of workloads.

@@ -6,6 +6,7 @@
 mod brake;
 mod limits;
 mod monitor;
+mod node_respect;
 mod random;
 mod status;
 mod unchanged;

@@ -6,6 +6,7 @@ use super::{
     ApiStatus, DecodeError, Decoded, DecodedNode, DecodedPod, Encoding, ObjectIdentity, SelectedLabels,
     UndecodableObject,
 };
+use crate::respect_annotation::decode_respects;
 use crate::wire::member_at;
 use std::borrow::Cow;
 use taintward_core::admission::policy::RequestedSeconds;
@@ -257,6 +258,7 @@ struct NodeFields<'a> {
     conditions: Vec<Option<NodeCondition>>,
     hold: Option<&'a str>,
     allow: Option<&'a str>,
+    respect: Option<&'a str>,
 }
 
 impl NodeFields<'_> {
@@ -267,7 +269,8 @@ impl NodeFields<'_> {
         labels: &SelectedLabels<'_>,
         taints_changed: impl FnOnce() -> Option<Wall>,
     ) -> DecodedNode {
-        let Self { uid, name, version, created, unschedulable, taints, conditions, hold, allow } = self;
+        let Self { uid, name, version, created, unschedulable, taints, conditions, hold, allow, respect } =
+            self;
         let is_unknown = |taint: &Taint| taint.effect == TaintEffect::NoExecute && taint.time_added.is_none();
         let taints_changed = taints.iter().any(is_unknown).then(taints_changed).flatten();
         let out_of_service = taints.iter().any(|taint| &*taint.key == keys::OUT_OF_SERVICE);
@@ -283,6 +286,7 @@ impl NodeFields<'_> {
                 ready_out_of_service: out_of_service && is_ready(&conditions),
                 labels: None,
                 allow_no_execute: allow.map(Box::from),
+                respect_budgets: respect.map(|text| Box::new(decode_respects(text))),
             },
             health: NodeHealthFact {
                 name,

@@ -14,6 +14,7 @@ use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::cluster_snapshot::OwnerReference;
 use taintward_core::fact::PodOwnerKind;
+use taintward_core::fact::RESPECT_BUDGETS;
 
 /// The mirror annotation of a static pod.
 pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
@@ -115,6 +116,8 @@ pub struct KnownAnnotations<'a> {
     pub not_ready: Option<Text<'a>>,
     pub unreachable: Option<Text<'a>>,
     pub allow: Option<Text<'a>>,
+    /// [`RESPECT_BUDGETS`].
+    pub respect: Option<Text<'a>>,
     pub held: Option<Text<'a>>,
     /// [`GUARD`].
     pub guard: Option<Text<'a>>,
@@ -153,6 +156,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for KnownAnnotations<'a> {
                         GUARD => found.guard = Some(map.next_value()?),
                         HOLD => found.hold = Some(map.next_value()?),
                         ALLOW => found.allow = Some(map.next_value()?),
+                        RESPECT_BUDGETS => found.respect = Some(map.next_value()?),
                         _ => _ = map.next_value::<IgnoredAny>()?,
                     }
                 }

@@ -109,10 +109,25 @@ impl<'c> PolicyHarness<'c> {
 
     /// Taints the nodes, and returns when the first of them was written, at the earliest, and the last, at the latest.
     pub(super) fn taint(&self, nodes: &[&str], taint: &str) -> (Timestamp, Timestamp) {
+        let words = ["taint", "nodes"].into_iter().chain(nodes.iter().copied()).chain([taint]);
+        self.timed(|| _ = self.cluster.kubectl(words).unwrap())
+    }
+
+    /// The same by `taintward taint node`.
+    pub(super) fn taint_by_taintward(&self, node: &str, words: &[&str]) -> (Timestamp, Timestamp) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(["taint", "node", node]).args(words);
+        command.env("KUBECONFIG", self.cluster.kubeconfig(Account::Admin, 0));
+        self.timed(|| {
+            let done = command.output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        })
+    }
+
+    /// When the nodes were written that something writes.
+    fn timed(&self, write: impl FnOnce()) -> (Timestamp, Timestamp) {
         let before = self.cluster.audit().unwrap().len();
-        self.cluster
-            .kubectl(["taint", "nodes"].into_iter().chain(nodes.iter().copied()).chain([taint]))
-            .unwrap();
+        write();
         let all = self.cluster.audit().unwrap();
         let writes = all[before..].iter().filter(|entry| entry.resource == "nodes" && entry.is_write());
         let times = |time: fn(&AuditEntry) -> Timestamp| writes.clone().map(time).collect::<Vec<_>>();

@@ -1,5 +1,6 @@
 //! Stores the policies and the objects that they need, and finds the policy of an eviction.
 
+use super::node_respects::NodeRespects;
 use super::subject::GateSubject;
 use crate::admission::LabelSelector;
 use crate::eviction_policy::{
@@ -23,6 +24,8 @@ pub(crate) struct PolicyObjects {
     pub(crate) workloads: BTreeMap<ReplicatedKind, IndexedStore<WorkloadFact>>,
     /// No such kind is installed: there is no policy.
     pub(crate) definition_absent: bool,
+    /// What annotations of nodes say about their taints.
+    respects: NodeRespects,
 }
 
 /// The policy of an eviction.
@@ -39,7 +42,7 @@ pub(crate) enum Governance<'p> {
 /// Why the policy of an eviction is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
-    /// A policy cannot be decoded.
+    /// A policy, or the annotation of the node, cannot be decoded.
     Policy,
     /// The namespaces have not been listed yet.
     Namespaces,
@@ -68,20 +71,23 @@ impl PolicyObjects {
     /// Returns the policy of an eviction that all of these taints demand. A taint that no policy selects demands it as
     /// if policies did not exist, and the others cannot delay that.
     pub(crate) fn governance<'p>(&'p self, subject: &GateSubject<'_>) -> Governance<'p> {
-        let is_unknown = self.policies.undecodable().next().is_some();
         let selects_namespaces =
             |fact: &EvictionPolicyFact| fact.policy.namespaces != LabelSelector::default();
         if !self.namespaces.store().is_synced() && self.policies().any(selects_namespaces) {
             return Governance::Unknown(Unknown::Namespaces);
         }
+        let (respects, node) = (&self.respects, &subject.pod.node);
+        let has_undecodable_policy = self.policies.undecodable().next().is_some();
+        let mut is_unknown = has_undecodable_policy;
         let mut governing: Option<&EvictionPolicyFact> = None;
         for taint in subject.taints {
-            match self.first_for(taint, subject) {
+            match self.first_for(taint, subject).or_else(|| respects.of(node, taint)) {
                 Some(first) => {
                     governing =
                         governing.into_iter().chain([first]).min_by_key(|fact| fact.policy.precedence())
                 }
-                None if is_unknown && !is_dead_node_key(&taint.key) => {}
+                None if is_dead_node_key(&taint.key) => return Governance::None,
+                None if has_undecodable_policy || respects.is_undecodable(node) => is_unknown = true,
                 None => return Governance::None,
             }
         }
@@ -90,6 +96,16 @@ impl PolicyObjects {
             None => Governance::None,
             Some(fact) => Governance::Policy(fact),
         }
+    }
+
+    /// What annotations of nodes say.
+    pub(crate) fn respects(&self) -> &NodeRespects {
+        &self.respects
+    }
+
+    /// The same, to change it.
+    pub(crate) fn respects_mut(&mut self) -> &mut NodeRespects {
+        &mut self.respects
     }
 
     /// The policy that applies to an eviction because of this taint alone.

@@ -84,6 +84,7 @@ fn any_node() -> impl Strategy<Value = NodeFact> {
             ready_out_of_service: false,
             labels: None,
             allow_no_execute: None,
+            respect_budgets: None,
         },
     )
 }

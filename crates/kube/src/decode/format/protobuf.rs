@@ -13,6 +13,7 @@ use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::cluster_snapshot::OwnerReference;
+use taintward_core::fact::RESPECT_BUDGETS;
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::scheduling::Labels;
 use taintward_core::time::Wall;
@@ -185,6 +186,7 @@ struct ProtobufMeta<'a> {
     guard: Option<&'a str>,
     hold: Option<&'a str>,
     allow: Option<&'a str>,
+    respect: Option<&'a str>,
     not_ready_seconds: Option<&'a str>,
     unreachable_seconds: Option<&'a str>,
     is_annotated: bool,
@@ -226,6 +228,7 @@ impl<'a> ProtobufMeta<'a> {
                         (GUARD, value) => self.guard = Some(value),
                         (HOLD, value) => self.hold = Some(value),
                         (ALLOW, value) => self.allow = Some(value),
+                        (RESPECT_BUDGETS, value) => self.respect = Some(value),
                         (NOT_READY_SECONDS, value) => self.not_ready_seconds = Some(value),
                         (UNREACHABLE_SECONDS, value) => self.unreachable_seconds = Some(value),
                         _ => {}

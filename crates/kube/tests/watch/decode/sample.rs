@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, RequestedSeconds, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
-use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind, RESPECT_BUDGETS};
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::taint::TaintEffect;
@@ -24,8 +24,16 @@ use taintward_kube::guard_annotation::GUARD;
 use taintward_kube::hold_annotations::HELD;
 
 /// The known ones; [`text`] adds others.
-const ANNOTATIONS: [&str; 7] =
-    ["kubernetes.io/config.mirror", MADE_FOR, HELD, GUARD, NOT_READY_SECONDS, UNREACHABLE_SECONDS, ALLOW];
+const ANNOTATIONS: [&str; 8] = [
+    "kubernetes.io/config.mirror",
+    MADE_FOR,
+    HELD,
+    GUARD,
+    NOT_READY_SECONDS,
+    UNREACHABLE_SECONDS,
+    ALLOW,
+    RESPECT_BUDGETS,
+];
 
 mod lease;
 mod moment;

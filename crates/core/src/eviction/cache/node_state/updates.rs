@@ -72,6 +72,7 @@ impl CacheUpdate<'_> {
         let name = fact.name.clone();
         let entry = self.cache.nodes.entry(name.clone()).or_default();
         let (before, was_known) = (entry.taints().to_vec(), entry.state.is_some());
+        let respect = fact.respect_budgets.clone().filter(|_| self.config.policies);
         let change =
             NodeState::update(&mut entry.state, fact, source, self.config, now, &mut self.state.notices);
         let NodeChange::Applied { is_other, reassess, relabelled } = change else { return };
@@ -80,11 +81,12 @@ impl CacheUpdate<'_> {
         }
         let taints = entry.state.as_ref().map(NodeState::taints);
         self.state.queue.gate_mut().follow_node(&name, was_known, taints, now.mono);
+        let is_governed_otherwise = self.state.queue.gate_mut().set_node_respect(&name, respect);
         if reassess {
             self.reassess(&name, Some(&before), now.mono);
             self.notice_changed_taints(name.clone(), &before);
         }
-        if reassess || relabelled {
+        if reassess || relabelled || is_governed_otherwise {
             let delayed = self.state.queue.delayed_on(&name);
             self.state.queue.hasten_delayed(&delayed);
         }
@@ -120,6 +122,7 @@ impl CacheUpdate<'_> {
         let before = entry.state.take();
         entry.confirmation = entry.confirmation.of_another_node();
         self.state.queue.gate_mut().follow_node(name, true, None, now);
+        self.state.queue.gate_mut().set_node_respect(name, None);
         self.reassess(name, before.as_ref().map(NodeState::taints), now);
         self.cache.remove_empty_entry(name);
     }

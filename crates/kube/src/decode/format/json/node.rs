@@ -44,6 +44,7 @@ pub(crate) fn decoded_node<L, E: Extent>(
         unschedulable: spec.unschedulable.unwrap_or_default(),
         hold: meta.annotations.as_ref().and_then(|annotations| annotations.hold.as_deref()),
         allow: meta.annotations.as_ref().and_then(|annotations| annotations.allow.as_deref()),
+        respect: meta.annotations.as_ref().and_then(|annotations| annotations.respect.as_deref()),
     };
     Ok(fields.decoded(labels, || taints_changed(bytes)))
 }

@@ -34,6 +34,7 @@ impl DecodeFrom<Protobuf> for DecodedNode {
             conditions,
             hold: meta.hold,
             allow: meta.allow,
+            respect: meta.respect,
         };
         Ok(Decoded::Object(fields.decoded(&labels, || taints_changed(message))))
     }

@@ -5,7 +5,7 @@ use proptest::collection::btree_map;
 use proptest::prelude::*;
 use prost::Message;
 use taintward_core::admission::no_execute_guard::ALLOW;
-use taintward_core::fact::NodeFact;
+use taintward_core::fact::{NodeFact, RESPECT_BUDGETS};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     self, ConditionKind, ConditionStatus, NodeCondition, PlatformLabels, ZoneKey, ZoneLabels,
@@ -14,6 +14,7 @@ use taintward_core::taint::keys::OUT_OF_SERVICE;
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_kube::decode::DecodedNode;
 use taintward_kube::hold_annotations::HOLD;
+use taintward_kube::respect_annotation::decode_respects;
 
 type SampleTaint = (String, Option<String>, String, Option<i64>);
 type NodeConditionSample = (String, String, Option<i64>);
@@ -189,6 +190,10 @@ impl SampleNode {
             ready_out_of_service: self.taints.iter().any(|of| of.0 == OUT_OF_SERVICE) && self.is_ready(),
             labels: None,
             allow_no_execute: self.meta.annotation(ALLOW).map(Box::from),
+            respect_budgets: self
+                .meta
+                .annotation(RESPECT_BUDGETS)
+                .map(|text| Box::new(decode_respects(text))),
         }
     }
 
