@@ -83,42 +83,80 @@ impl TestLanes {
         self
     }
 
-    /// Runs the lanes to their ends. The first one prints as it runs, the second one when it ends. Fails if one fails.
+    /// Runs the lanes to their ends. The first one prints as it runs, the second one when it ends; what failed is repeated
+    /// after both. Fails if one fails.
     pub(super) fn run(&self, cargo_test: &(dyn Fn(&[&str]) -> Command + Sync)) -> Result<()> {
-        let run = |(at, runs): (usize, &Runs)| -> Result<()> {
+        let run = |(at, runs): (usize, &Runs)| -> Result<(Result<()>, String)> {
             let through: &[&str] = if at == 0 { &[] } else { &["nice", "-n", "10"] };
             let mut output = Vec::new();
             let mut result = Ok(());
             for arguments in runs {
                 let mut command = cargo_test(through);
                 command.args(arguments);
-                result = result.and(match at {
-                    0 => sources::run(&mut command),
-                    _ => run_captured(command, &mut output),
-                });
+                result = result.and(run_captured(command, &mut output, at == 0));
             }
-            io::stdout().write_all(&output)?;
-            result
+            if at > 0 {
+                io::stdout().write_all(&output)?;
+            }
+            Ok((result, failed_tests(&String::from_utf8_lossy(&output))))
         };
-        let results: Vec<Result<()>> = thread::scope(|scope| {
+        let results: Vec<Result<_>> = thread::scope(|scope| {
             let lanes: Vec<_> =
                 self.0.iter().enumerate().map(|lane| scope.spawn(move || run(lane))).collect();
             lanes.into_iter().map(|lane| lane.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
-        results.into_iter().collect()
+        let results: Vec<(Result<()>, String)> = results.into_iter().collect::<Result<_>>()?;
+        for (_, failed) in results.iter().filter(|(_, failed)| !failed.is_empty()) {
+            println!("\nFailed tests:\n{failed}");
+        }
+        results.into_iter().try_for_each(|(result, _)| result)
     }
 }
 
-/// Runs a command to its end, and appends what it prints to `output`.
-fn run_captured(mut command: Command, output: &mut Vec<u8>) -> Result<()> {
+/// Runs a command to its end, and appends what it prints to `output`; with `is_shown`, prints it as well.
+fn run_captured(mut command: Command, output: &mut Vec<u8>, is_shown: bool) -> Result<()> {
     let (mut reader, writer) = io::pipe()?;
     let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn()?;
     let words = sources::typed(&command);
     drop(command); // With its ends of the pipe.
-    reader.read_to_end(output)?;
+    let mut part = [0; 8192];
+    loop {
+        let length = reader.read(&mut part)?;
+        if length == 0 {
+            break;
+        }
+        output.extend_from_slice(&part[..length]);
+        if is_shown {
+            io::stdout().write_all(&part[..length])?;
+        }
+    }
     let status = child.wait()?;
     ensure!(status.success(), "{words} failed ({status})");
     Ok(())
+}
+
+/// How many lines of a failed test are repeated.
+const REPEATED_MAX: usize = 40;
+
+/// What failed tests printed, from the output of their programs: a run prints so much that its end must say what failed.
+fn failed_tests(output: &str) -> String {
+    let mut found = String::new();
+    let mut left = 0;
+    for line in output.lines() {
+        left = match line {
+            _ if line.starts_with("---- ") => REPEATED_MAX,
+            "failures:" | "successes:" => 0,
+            _ if line.starts_with("test result:") => 0,
+            _ => left,
+        };
+        // A test program that does not capture what its tests print has only this line of each.
+        let is_verdict = line.starts_with("test ") && line.contains(" ... FAILED");
+        if left > 0 || is_verdict {
+            found += &format!("{line}\n");
+        }
+        left = left.saturating_sub(1);
+    }
+    found
 }
 
 #[cfg(test)]
@@ -166,8 +204,25 @@ mod tests {
         let mut output = Vec::new();
         let mut command = Command::new("sh");
         command.args(["-c", "echo out; echo err >&2; exit 3"]);
-        let why = run_captured(command, &mut output).unwrap_err().to_string();
+        let why = run_captured(command, &mut output, false).unwrap_err().to_string();
         assert!(why.contains("exit status: 3"), "{why}");
         assert_eq!(output, b"out\nerr\n");
+    }
+
+    #[test]
+    fn what_failed_is_repeated() {
+        let passed = "running 1 test\ntest one ... ok\n\ntest result: ok. 1 passed; 0 failed\n";
+        let many = "line\n".repeat(REPEATED_MAX + 9);
+        let failed = format!(
+            "test two ... FAILED\n\nfailures:\n\n---- two stdout ----\nwhy\n\n---- three stdout ----\n{many}\n\n\
+             failures:\n    two\n    three\n\ntest result: FAILED. 0 passed; 2 failed\n"
+        );
+        assert_eq!(failed_tests(passed), "");
+        let repeated = failed_tests(&format!("{passed}{failed}{passed}"));
+        assert!(
+            repeated.starts_with("test two ... FAILED\n---- two stdout ----\nwhy\n\n---- three"),
+            "{repeated}"
+        );
+        assert_eq!(repeated.lines().count(), 4 + REPEATED_MAX, "{repeated}");
     }
 }
