@@ -167,6 +167,7 @@ fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
             life_phase: fact.life_phase,
             mirror: false,
             marked: false,
+            holds: None,
             ready: true,
             arrival: fact.arrival,
             record: RecordState::Absent,

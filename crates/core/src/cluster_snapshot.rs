@@ -23,6 +23,7 @@ pub use job::{
 use crate::fact::{NodeFact, PodLifePhase};
 use crate::identity::{NodeName, PodName, Uid};
 use crate::node_lifecycle::ZoneKey;
+use crate::ordered_hold::{HoldWindows, OrderedHolds};
 use crate::scheduling::{Labels, NodeInfo, PodSchedulingSpec, ResourceRequests, Resources};
 use crate::taint::TaintEffect;
 use crate::taint_start::{self, PodBinding};
@@ -53,6 +54,8 @@ pub struct SnapshotNode {
     pub zone: ZoneKey,
     /// It does not count in its zone (NL-25).
     pub excluded: bool,
+    /// The holds of its pods that its annotation orders.
+    pub holds: HoldWindows,
     /// The sum of the requests of its pods that have not terminated.
     pub used: ResourceRequests,
     /// The number of these pods.
@@ -80,6 +83,8 @@ pub struct SnapshotPod {
     pub ready: bool,
     /// What decides about its countdowns besides its tolerations.
     pub record: CountdownRecord,
+    /// The holds that its annotation orders.
+    pub holds: Option<Box<HoldWindows>>,
     /// Position in [`ClusterSnapshot::shapes`].
     pub shape: u32,
     /// Position in [`ClusterSnapshot::label_sets`].
@@ -219,9 +224,17 @@ impl ClusterSnapshot {
     }
 
     /// Returns what a verdict needs of a pod.
-    pub fn subject(&self, pod: &SnapshotPod) -> PodInput<'_> {
+    pub fn subject<'a>(&'a self, pod: &'a SnapshotPod) -> PodInput<'a> {
         let tolerations = &self.shape(pod).spec.tolerations;
-        PodInput { tolerations, arrival: pod.arrival, exemption: pod.exemption }
+        let holds = match pod.record {
+            // toleration-hold-controller has changed its seconds instead.
+            CountdownRecord::Held(_) | CountdownRecord::Released(_) => OrderedHolds::default(),
+            CountdownRecord::None | CountdownRecord::Guarded(_) => OrderedHolds {
+                node: pod.node.map(|node| &self.nodes[node as usize].holds),
+                pod: pod.holds.as_deref(),
+            },
+        };
+        PodInput { tolerations, arrival: pod.arrival, exemption: pod.exemption, holds }
     }
 
     /// Returns the verdict on a pod with these taints: that of the controller that evicts it first.

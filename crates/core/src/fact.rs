@@ -5,6 +5,7 @@ mod node_respect;
 pub use node_respect::{NodeRespect, RESPECT_BUDGETS, TaintRespect};
 
 use crate::identity::{NodeName, PodId, ResourceVersion, Uid};
+use crate::ordered_hold::HoldPeriod;
 use crate::scheduling::Labels;
 use crate::taint::Taint;
 use crate::time::Wall;
@@ -39,6 +40,8 @@ pub struct NodeFact {
     pub allow_no_execute: Option<Box<str>>,
     /// The annotation [`RESPECT_BUDGETS`](RESPECT_BUDGETS).
     pub respect_budgets: Option<Box<NodeRespect>>,
+    /// The holds of its pods that its annotation orders or has ordered.
+    pub holds: Option<Box<[HoldPeriod]>>,
 }
 
 /// The fields of a pod bound to a node that decisions need.
@@ -76,6 +79,8 @@ pub struct PodFact {
     pub ready: Option<bool>,
     /// What it has in common with other pods, if eviction policies need that; `None`: it is as it was.
     pub template: Option<Box<PodTemplateFact>>,
+    /// The holds that its annotation orders or has ordered.
+    pub holds: Option<Box<[HoldPeriod]>>,
 }
 
 /// The fields that eviction policies select pods by: pods of one template have them in common.

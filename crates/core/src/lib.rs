@@ -48,6 +48,7 @@
 //!     labels: None,
 //!     allow_no_execute: None,
 //!     respect_budgets: None,
+//!     holds: None,
 //! };
 //! let pod = PodFact {
 //!     id: PodId::new(Uid::new("pod-uid"), PodName::new("shop", "cart")),
@@ -65,6 +66,7 @@
 //!     arrival: BindingTimes { scheduled: None, started: None, created: None },
 //!     ready: None,
 //!     template: None,
+//!     holds: None,
 //! };
 //!
 //! let mut engine = EvictionEngine::new(EvictionConfig::default());
@@ -115,6 +117,7 @@ pub mod node_lifecycle;
 pub mod node_limit;
 pub mod object_event;
 mod object_store;
+pub mod ordered_hold;
 pub mod quantity;
 pub mod scheduling;
 pub mod status_condition;

@@ -198,6 +198,7 @@ mod tests {
             labels: None,
             allow_no_execute: None,
             respect_budgets: None,
+            holds: None,
         };
         taint_start(&taint, &node, sighting, now)
     }

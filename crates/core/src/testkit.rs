@@ -70,6 +70,7 @@ pub fn node(name: &str) -> NodeFact {
         labels: None,
         allow_no_execute: None,
         respect_budgets: None,
+        holds: None,
     }
 }
 
@@ -92,6 +93,7 @@ pub fn pod(name: &str) -> PodFact {
         arrival: BindingTimes::default(),
         ready: None,
         template: None,
+        holds: None,
     }
 }
 

@@ -6,7 +6,8 @@
 
 use crate::countdown_hold::HoldHistory;
 use crate::fact::PodLifePhase;
-use crate::taint::Taint;
+use crate::ordered_hold::{HeldDueDate, OrderedHolds};
+use crate::taint::{Taint, keys};
 use crate::taint_start::{PodBinding, TaintStart};
 use crate::time::{Mono, Now, Span};
 use crate::toleration::{Toleration, TolerationPeriod};
@@ -87,8 +88,10 @@ pub struct TaintReason {
     pub start: TaintStart,
     /// Since when it counts for this pod: the later of its start and the pod's arrival (D1).
     pub counts_from: Mono,
-    /// How much of the time since then did not count, in holds that are over (NL-48).
+    /// How much of the time since then does not count: in holds that are over (NL-48), and in those that annotations order.
     pub held: Span,
+    /// The hold that an annotation orders now ends then.
+    pub held_until: Option<Mono>,
     /// It would evict the pod, immediately or after a while, but its time is on hold: the due date is unknown (NL-48).
     pub is_held: bool,
     /// When it evicts the pod; `None`: never, or it is on hold.
@@ -115,12 +118,15 @@ pub struct PodInput<'a> {
     pub arrival: PodBinding,
     /// Why it is exempt, if it is.
     pub exemption: Option<EvictionExemption>,
+    /// The holds that annotations order.
+    pub holds: OrderedHolds<'a>,
 }
 
 /// Judges one pod against its node's NoExecute taints (TE-17, TE-19, D1, D2, D6, D7, D11), from the objects alone: no
 /// time is held.
 ///
 /// ```
+/// use taintward_core::ordered_hold::OrderedHolds;
 /// use taintward_core::taint::{Taint, TaintEffect};
 /// use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintStartSource};
 /// use taintward_core::time::{Mono, Now, Wall};
@@ -137,6 +143,7 @@ pub struct PodInput<'a> {
 ///     tolerations: &[],
 ///     arrival: PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive },
 ///     exemption: None,
+///     holds: OrderedHolds::default(),
 /// };
 /// let verdict = judge(&pod, &[tainted], NumericOperators::Off, at(12));
 /// assert_eq!(verdict.outcome, Outcome::Leaves { due: Mono::from_secs(10) });
@@ -165,7 +172,7 @@ pub fn judge_held(
         taints.iter().map(|instance| &instance.taint),
         numeric,
     );
-    let reasons: Vec<_> = reasons(subject, taints, holds, &matches).collect();
+    let reasons: Vec<_> = reasons(subject, taints, holds, &matches, now.mono).collect();
     let (outcome, decisive) = earliest_deadline(subject, reasons.iter().copied(), now.mono);
     Verdict { outcome, reasons, decisive }
 }
@@ -190,7 +197,7 @@ pub fn outcome_with_cause(
     matches: &[TaintMatch],
     now: Mono,
 ) -> (Outcome, Option<usize>) {
-    earliest_deadline(subject, reasons(subject, taints, holds, matches), now)
+    earliest_deadline(subject, reasons(subject, taints, holds, matches, now), now)
 }
 
 /// One reason for each taint, in their order.
@@ -199,8 +206,9 @@ pub(crate) fn reasons<'a>(
     taints: &'a [TaintInstance],
     holds: &'a HoldHistory,
     matches: &'a [TaintMatch],
+    now: Mono,
 ) -> impl Iterator<Item = TaintReason> + 'a {
-    taints.iter().zip(matches).map(|(instance, &taint_match)| {
+    taints.iter().zip(matches).map(move |(instance, &taint_match)| {
         let period = match taint_match {
             TaintMatch::Untolerated => Some(TolerationPeriod::For(Span::ZERO)),
             TaintMatch::Tolerated(position) => Some(subject.tolerations[position].period()),
@@ -208,13 +216,37 @@ pub(crate) fn reasons<'a>(
         };
         let counts_from = instance.start.at.max(subject.arrival.at);
         let spent = holds.held_time(&instance.taint, counts_from);
-        let (is_held, due) = match period {
-            Some(TolerationPeriod::For(_)) if holds.is_on_hold(&instance.taint) => (true, None),
-            Some(TolerationPeriod::For(span)) => (false, Some(counts_from.plus(span).plus(spent))),
-            Some(TolerationPeriod::Forever) | None => (false, None),
+        let mut reason = TaintReason {
+            taint_match,
+            period,
+            start: instance.start,
+            counts_from,
+            held: spent,
+            held_until: None,
+            is_held: false,
+            due: None,
         };
-        TaintReason { taint_match, period, start: instance.start, counts_from, held: spent, is_held, due }
+        match period {
+            Some(TolerationPeriod::For(_)) if holds.is_on_hold(&instance.taint) => reason.is_held = true,
+            Some(TolerationPeriod::For(span)) => {
+                let unheld = counts_from.plus(span).plus(spent);
+                let held = ordered_holds(subject, instance).delay(counts_from, unheld, now);
+                let HeldDueDate { due, held_until } = held;
+                (reason.due, reason.held_until) = (Some(due), held_until);
+                reason.held = spent.saturating_add(due.since(unheld));
+            }
+            Some(TolerationPeriod::Forever) | None => {}
+        }
+        reason
     })
+}
+
+/// The holds that annotations order, unless there is evidence that the node is gone.
+fn ordered_holds<'a>(subject: &PodInput<'a>, instance: &TaintInstance) -> OrderedHolds<'a> {
+    match &*instance.taint.key {
+        keys::OUT_OF_SERVICE => OrderedHolds::default(),
+        _ => subject.holds,
+    }
 }
 
 /// The earliest due date decides (TE-17b); without taints there is none, and the pod stays (TE-21); a taint whose match

@@ -1,4 +1,4 @@
-//! Reads and writes the annotations of holds: a pod's own seconds, and an administrator's request for a node.
+//! Reads and writes the annotation of a held pod: its own seconds.
 //!
 //! - Invariant: a written value is read back equal; a value that is not valid as a whole is undecodable, never half of
 //!   it.
@@ -10,14 +10,11 @@ use std::borrow::Cow;
 use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Span, Wall};
 use taintward_core::toleration::{Toleration, TolerationOperator};
-use taintward_core::toleration_hold::{HeldToleration, HoldOrder, HoldOrigin, HoldRecord, ReleaseMode};
-use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
+use taintward_core::toleration_hold::{HeldToleration, HoldOrder, HoldOrigin, HoldRecord};
+use taintward_core::toleration_seconds::RecordState;
 
 /// The annotation of a pod whose `tolerationSeconds` Taintward has removed or restored: it contains them.
 pub const HELD: &str = "taintward.io/held";
-
-/// The annotation of a node by which an administrator requests that its pods are held, or released.
-pub const HOLD: &str = "taintward.io/hold";
 
 /// [`HELD`]'s value.
 #[derive(Deserialize, Serialize)]
@@ -69,34 +66,6 @@ pub(crate) struct HeldTolerationJson<'a> {
     toleration_seconds: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     given: Option<i64>,
-}
-
-/// [`HOLD`]'s value.
-#[derive(Deserialize, Serialize)]
-#[serde(tag = "action", rename_all = "lowercase")]
-enum HoldJson {
-    /// Hold.
-    Hold {
-        since: String,
-        until: String,
-        /// For people.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        reason: String,
-    },
-    /// Release.
-    Release {
-        at: String,
-        #[serde(default)]
-        mode: ReleaseModeJson,
-    },
-}
-
-#[derive(Default, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum ReleaseModeJson {
-    #[default]
-    Remainder,
-    Full,
 }
 
 /// Formats a record as the annotation's value.
@@ -187,49 +156,6 @@ impl<'a> HeldTolerationJson<'a> {
     }
 }
 
-/// Formats a request as the annotation's value; `None` removes the annotation. The reason is for people.
-pub fn encode_request(request: NodeHoldRequest, reason: &str) -> Option<String> {
-    let json = match request {
-        NodeHoldRequest::None => return None,
-        NodeHoldRequest::Hold { since, until } => {
-            HoldJson::Hold { since: micro_time(since), until: micro_time(until), reason: reason.to_owned() }
-        }
-        NodeHoldRequest::Release { at, mode } => {
-            let mode = match mode {
-                ReleaseMode::Remainder => ReleaseModeJson::Remainder,
-                ReleaseMode::Full => ReleaseModeJson::Full,
-            };
-            HoldJson::Release { at: micro_time(at), mode }
-        }
-    };
-    serde_json::to_string(&json).ok()
-}
-
-/// The reason that an administrator gave for a hold in a node's annotation.
-pub fn decode_reason(text: &str) -> Option<String> {
-    match serde_json::from_str(text).ok()? {
-        HoldJson::Hold { reason, .. } => Some(reason).filter(|reason| !reason.is_empty()),
-        HoldJson::Release { .. } => None,
-    }
-}
-
-/// Parses the request in a node's annotation; none, if it cannot be understood (D11).
-pub fn decode_request(text: &str) -> NodeHoldRequest {
-    let request = || match serde_json::from_str(text).ok()? {
-        HoldJson::Hold { since, until, .. } => {
-            Some(NodeHoldRequest::Hold { since: time(&since)?, until: time(&until)? })
-        }
-        HoldJson::Release { at, mode } => {
-            let mode = match mode {
-                ReleaseModeJson::Remainder => ReleaseMode::Remainder,
-                ReleaseModeJson::Full => ReleaseMode::Full,
-            };
-            Some(NodeHoldRequest::Release { at: time(&at)?, mode })
-        }
-    };
-    request().unwrap_or_default()
-}
-
 fn time(text: &str) -> Option<Wall> {
     time_from_text(text).ok()?
 }
@@ -281,16 +207,8 @@ mod tests {
         }
 
         #[test]
-        fn a_written_request_is_read_back(since in moment(), until in moment(), full: bool, reason in ".*") {
-            let mode = if full { ReleaseMode::Full } else { ReleaseMode::Remainder };
-            for request in [NodeHoldRequest::Hold { since, until }, NodeHoldRequest::Release { at: since, mode }] {
-                prop_assert_eq!(decode_request(&encode_request(request, &reason).unwrap()), request);
-            }
-        }
-
-        #[test]
         fn no_text_causes_a_panic(text in "\\PC*") {
-            let _ = (decode_record(&text), decode_request(&text));
+            let _ = decode_record(&text);
         }
     }
 
@@ -331,10 +249,6 @@ mod tests {
                 RecordState::Undecodable,
                 "{from} -> {to}"
             );
-        }
-        for text in ["", "true", "{}", r#"{"action":"hold"}"#, r#"{"action":"hold","since":"x","until":"y"}"#]
-        {
-            assert_eq!(decode_request(text), NodeHoldRequest::None, "{text}");
         }
     }
 }

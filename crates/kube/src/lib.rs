@@ -48,6 +48,7 @@ mod error_text;
 pub mod events;
 pub mod guard_annotation;
 pub mod hold_annotations;
+pub mod hold_request;
 mod json_patch;
 pub mod leader_election;
 pub mod lease_holder;

@@ -149,6 +149,7 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
         ready: false,
         arrival: BindingTimes::default(),
         record: RecordState::Absent,
+        holds: None,
     };
     Ok(match decoded {
         Decoded::Object(decoded) => into.pod(PodRecord {
@@ -159,6 +160,7 @@ pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, 
             marked: decoded.pod.marked,
             ready: decoded.ready == Some(ConditionStatus::True),
             arrival: decoded.pod.arrival,
+            holds: decoded.pod.holds,
             ..read
         }),
         Decoded::Unbound(_) | Decoded::Undecodable(_) => into.pod(read),

@@ -30,7 +30,7 @@ use taintward_core::time::{Mono, Now};
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_matching::{self, TaintMatch};
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, TaintInstance, TaintReason, Verdict};
-use taintward_kube::hold_annotations::{self, HOLD};
+use taintward_kube::hold_request::{self, HOLD};
 
 /// Where a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl<'s> PodExplanation<'s> {
     /// The reason that an administrator gave for a hold of its node.
     fn hold_reason(&self) -> Option<String> {
         let node = self.context.related.details.nodes.get(&self.details.node)?;
-        hold_annotations::decode_reason(node.annotations.get(HOLD)?)
+        hold_request::decode_reason(node.annotations.get(HOLD)?)
     }
 
     /// When kube-controller-manager evicts a guarded pod at the latest.

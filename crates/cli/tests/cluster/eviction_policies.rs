@@ -123,16 +123,18 @@ fn a_taint_may_respect_budgets_without_a_policy() {
         let words = ["maintenance:NoExecute", "--respect-budgets", "--deadline=10s", "--no-preview"];
         let times = harness.taint_by_taintward(&gentle[0], &words);
         harness.taint(&[&other[0]], "maintenance:NoExecute");
-        harness.until("the other node to be empty", async || {
-            (harness.pods_on("db", &[&other[0]]).await == 0).then_some(())
-        })
-        .await;
+        harness
+            .until("the other node to be empty", async || {
+                (harness.pods_on("db", &[&other[0]]).await == 0).then_some(())
+            })
+            .await;
         assert_eq!(harness.pods_on("db", &[&gentle[0]]).await, waiting);
         let before = count(&harness.deletions());
-        harness.until("the node to be empty", async || {
-            (harness.pods_on("db", &[&gentle[0]]).await == 0).then_some(())
-        })
-        .await;
+        harness
+            .until("the node to be empty", async || {
+                (harness.pods_on("db", &[&gentle[0]]).await == 0).then_some(())
+            })
+            .await;
         at_the_deadline(&harness.deletions()[before..], times, DEADLINE);
     });
 }

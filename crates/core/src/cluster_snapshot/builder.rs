@@ -7,6 +7,7 @@ use super::{ClusterSnapshot, DisruptionBudget, JobIndex, JobRecord, PodTemplate,
 use crate::fact::{BindingTimes, NodeFact, PodLifePhase};
 use crate::identity::{NodeName, PodName, Uid};
 use crate::node_lifecycle::ZoneKey;
+use crate::ordered_hold::{HoldPeriod, HoldWindows};
 use crate::scheduling::{Labels, PodSchedulingSpec, ResourceRequests, Resources};
 use crate::taint_start;
 use crate::time::{Mono, Now, Wall};
@@ -70,6 +71,8 @@ pub struct PodRecord<'a> {
     pub arrival: BindingTimes,
     /// The record in its annotations.
     pub record: RecordState,
+    /// The holds that its annotation orders.
+    pub holds: Option<Box<[HoldPeriod]>>,
 }
 
 /// Assigns positions to values, the same position to equal ones.
@@ -189,6 +192,7 @@ impl SnapshotBuilder {
             exemption: EvictionExemption::of(read.life_phase, read.mirror),
             marked: read.marked,
             ready: read.ready,
+            holds: read.holds.map(|periods| Box::new(HoldWindows::as_named(Some(&periods), self.now))),
             record,
             shape: self.shapes.put(PodTemplate { spec: read.spec, beyond: read.beyond }),
             labels: self.label_sets.put(read.labels),
@@ -217,7 +221,7 @@ impl SnapshotBuilder {
     pub fn finish(self) -> ClusterSnapshot {
         let by_name: BTreeMap<NodeName, u32> =
             self.nodes.keys().enumerate().map(|(at, name)| (name.clone(), position(at))).collect();
-        let nodes: Vec<SnapshotNode> = self.nodes.into_values().map(node).collect();
+        let nodes: Vec<SnapshotNode> = self.nodes.into_values().map(|read| node(read, self.now)).collect();
         let named = self.named.in_order();
         let where_named: Vec<Option<u32>> = named.iter().map(|name| by_name.get(name).copied()).collect();
         let (mut pods, mut lost) = (Vec::with_capacity(self.pods.len()), Vec::new());
@@ -252,10 +256,22 @@ impl SnapshotBuilder {
     }
 }
 
-fn node(read: NodeRecord) -> SnapshotNode {
+fn node(read: NodeRecord, now: Now) -> SnapshotNode {
     let NodeRecord { fact, labels, unschedulable, allocatable, pods_max, ready, zone, excluded } = read;
-    let used = ResourceRequests::default();
-    SnapshotNode { fact, labels, unschedulable, allocatable, pods_max, ready, zone, excluded, used, pods: 0 }
+    let (used, holds) = (ResourceRequests::default(), HoldWindows::as_named(fact.holds.as_deref(), now));
+    SnapshotNode {
+        fact,
+        labels,
+        unschedulable,
+        allocatable,
+        pods_max,
+        ready,
+        zone,
+        excluded,
+        holds,
+        used,
+        pods: 0,
+    }
 }
 
 impl ClusterSnapshot {

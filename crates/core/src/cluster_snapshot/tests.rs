@@ -52,6 +52,7 @@ pub(crate) fn pod_record<'a>(name: &str, node: &'a str, owner: Option<OwnerRefer
         marked: false,
         ready: true,
         record: RecordState::Absent,
+        holds: None,
         arrival: BindingTimes { created: Some(Wall::from_secs(1_790_000_000)), ..BindingTimes::default() },
     }
 }

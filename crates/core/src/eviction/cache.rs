@@ -6,8 +6,9 @@
 
 use super::{CountdownCounts, EvictionConfig, EvictionPhase, EvictionState, LastNotice, NodeConfirmation};
 use crate::fact::{PodFact, PodLifePhase, PodOwnerKind, PodTemplateFact};
-use crate::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
+use crate::identity::{NodeName, PodId, PodName, PodRef, ResourceVersion, Uid};
 use crate::intern::SharedInterner;
+use crate::ordered_hold::{HoldWindows, OrderedHolds};
 use crate::taint_start::{BindingSource, PodBinding};
 use crate::time::Mono;
 use crate::toleration::Toleration;
@@ -21,6 +22,7 @@ use list_sync::ListSync;
 use node_pods::NodePods;
 use node_state::NodeState;
 
+mod held_pods;
 mod judgement;
 mod list_sync;
 mod node_pods;
@@ -42,11 +44,13 @@ struct TemplateFields {
     tolerations: Vec<Toleration>,
     /// For policies.
     fact: Option<Box<PodTemplateFact>>,
+    /// The holds that annotations of its pods order.
+    holds: HoldWindows,
 }
 
-/// Boolean facts of a pod, in one byte.
+/// Boolean facts of a pod, in two bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct PodFlags(u8);
+struct PodFlags(u16);
 
 impl PodFlags {
     const MIRROR: Self = Self(1);
@@ -63,6 +67,8 @@ impl PodFlags {
     const LISTED_SINCE_GONE: Self = Self(64);
     /// Another client than Taintward has set the condition.
     const MARKED_BY_ANOTHER: Self = Self(128);
+    /// A policy forbids holds of it (`allowHolds: false`).
+    const HOLDS_FORBIDDEN: Self = Self(256);
 
     const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -105,8 +111,8 @@ struct PodEntry {
 }
 
 impl PodEntry {
-    fn new(fact: PodFact, arrival: PodBinding, templates: &mut TemplateInterner) -> Self {
-        let template = TemplateFields { tolerations: fact.tolerations, fact: fact.template };
+    fn new(fact: PodFact, arrival: PodBinding, holds: HoldWindows, templates: &mut TemplateInterner) -> Self {
+        let template = TemplateFields { tolerations: fact.tolerations, fact: fact.template, holds };
         let mut pod = Self {
             id: fact.id,
             template: templates.take(template),
@@ -168,13 +174,15 @@ impl PodEntry {
         self.version = version.and_then(|version| NonZeroU64::new(version.0));
     }
 
-    /// Returns the input of a verdict; `undecodable`: the node's own taints are unknown.
-    fn input(&self, undecodable: bool) -> PodInput<'_> {
-        let unreadable = undecodable || self.flags.has(PodFlags::UNREADABLE);
+    /// Returns the input of a verdict; `node`: `None` if it does not exist.
+    fn input<'a>(&'a self, node: Option<&'a NodeState>) -> PodInput<'a> {
+        let unreadable = node.is_some_and(NodeState::is_undecodable) || self.flags.has(PodFlags::UNREADABLE);
         let exemption = EvictionExemption::of(self.life_phase, self.flags.has(PodFlags::MIRROR))
             .or(unreadable.then_some(EvictionExemption::Undecodable));
         let arrival = PodBinding { at: self.bound_at, source: self.binding_source };
-        PodInput { tolerations: &self.template.tolerations, arrival, exemption }
+        let own = Some(&self.template.holds).filter(|_| !self.flags.has(PodFlags::HOLDS_FORBIDDEN));
+        let holds = OrderedHolds { node: node.map(NodeState::holds), pod: own };
+        PodInput { tolerations: &self.template.tolerations, arrival, exemption, holds }
     }
 
     fn uid(&self) -> &Uid {
@@ -199,6 +207,11 @@ impl PodEntry {
 
     fn tolerations(&self) -> &[Toleration] {
         &self.template.tolerations
+    }
+
+    /// The holds that its annotation orders.
+    fn holds(&self) -> &HoldWindows {
+        &self.template.holds
     }
 
     /// Whether the pod has the eviction's condition.
@@ -260,10 +273,6 @@ impl NodeEntry {
         self.state.as_ref().map_or(&[], NodeState::taints)
     }
 
-    fn is_undecodable(&self) -> bool {
-        self.state.as_ref().is_some_and(NodeState::is_undecodable)
-    }
-
     /// Whether it has no pods, no node exists, and no response about it is pending.
     fn is_vacant(&self) -> bool {
         let awaited = matches!(self.confirmation, NodeConfirmation::InFlight { .. });
@@ -276,6 +285,8 @@ impl NodeEntry {
 pub(super) struct Cache {
     nodes: BTreeMap<NodeName, NodeEntry>,
     templates: TemplateInterner,
+    /// Pods with holds of their own.
+    held: BTreeSet<PodRef>,
     /// When each entry with counting pods is checked again.
     wakeups: BTreeSet<(Mono, NodeName)>,
     nodes_sync: ListSync<NodeName>,

@@ -1,7 +1,8 @@
 //! Defines the settings of the eviction engine.
 
 use crate::node_limit::NodeLimit;
-use crate::time::{Mono, Span};
+use crate::ordered_hold::{HoldPeriod, HoldWindows};
+use crate::time::{Mono, Now, Span};
 use crate::toleration_matching::NumericOperators;
 
 /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31, NB-3).
@@ -47,6 +48,19 @@ pub const CONFIRM_AGE_LIMIT: Span = Span::from_millis(4_500);
 const DECIDED_WITHIN: Span = Span::from_secs(1);
 
 impl EvictionConfig {
+    /// Places holds on the local clock; `known`: those that were placed before.
+    pub(super) fn hold_windows(
+        &self,
+        periods: Option<&[HoldPeriod]>,
+        known: &HoldWindows,
+        now: Now,
+    ) -> HoldWindows {
+        match self.starts_as_named {
+            true => HoldWindows::as_named(periods, now),
+            false => HoldWindows::placed(periods, known, now),
+        }
+    }
+
     /// Until when a read that was sent and answered then confirms a DELETE: each read has an age of its own, so that one
     /// that took long makes no other older.
     pub(super) fn confirmed_until(&self, sent: Mono, received: Mono) -> Mono {

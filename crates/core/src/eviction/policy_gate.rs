@@ -87,6 +87,11 @@ impl PolicyGate {
         has_rules || !self.permits.is_empty() || !self.lists.is_empty()
     }
 
+    /// Whether a policy of an eviction that these taints would demand forbids holds of the pod.
+    pub(crate) fn forbids_holds(&self, subject: &GateSubject<'_>) -> bool {
+        self.objects.selecting(subject).any(|fact| !fact.policy.allow_holds)
+    }
+
     /// A node has this annotation about its taints, or none. Returns whether that is new.
     pub(crate) fn set_node_respect(&mut self, node: &NodeName, annotation: Option<Box<NodeRespect>>) -> bool {
         self.objects.respects_mut().set(node, annotation)

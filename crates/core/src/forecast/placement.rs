@@ -9,6 +9,7 @@ use crate::cluster_snapshot::{
 };
 use crate::fact::PodLifePhase;
 use crate::hash::fnv1a;
+use crate::ordered_hold::OrderedHolds;
 use crate::scheduling::{NodeInfo, Placer, PodToPlace, why_none};
 use crate::taint_start::{BindingSource, PodBinding};
 use crate::time::Mono;
@@ -211,7 +212,7 @@ pub fn evicted_after_binding(
 ) -> Option<Mono> {
     let arrival = PodBinding { at: bound_at, source: BindingSource::SeenLive };
     let tolerations = &snapshot.shape(pod).spec.tolerations;
-    let subject = PodInput { tolerations, arrival, exemption: None };
+    let subject = PodInput { tolerations, arrival, exemption: None, holds: OrderedHolds::default() };
     leaves_at(verdict::judge(&subject, taints, snapshot.numeric(), snapshot.now()).outcome)
 }
 

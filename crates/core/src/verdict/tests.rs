@@ -21,7 +21,7 @@ fn instance(key: &str, start: i64) -> TaintInstance {
 
 fn judged(tolerations: &[Toleration], arrival: i64, taints: &[TaintInstance], at: i64) -> Verdict {
     let arrival = PodBinding { at: Mono::from_secs(arrival), source: BindingSource::SeenLive };
-    let subject = PodInput { tolerations, arrival, exemption: None };
+    let subject = PodInput { tolerations, arrival, exemption: None, holds: OrderedHolds::default() };
     judge(&subject, taints, NumericOperators::Off, now(at))
 }
 
@@ -90,7 +90,7 @@ fn d6_exempt_pods_stay_whatever_their_taints() {
         (PodLifePhase::Live, false, None),
     ] {
         assert_eq!(EvictionExemption::of(life_phase, mirror), exemption);
-        let subject = PodInput { tolerations: &[], arrival, exemption };
+        let subject = PodInput { tolerations: &[], arrival, exemption, holds: OrderedHolds::default() };
         let verdict = judge(&subject, &[instance("a", T0)], NumericOperators::Off, now(T0));
         let expected = exemption.map_or(goes(T0), |exemption| Outcome::Stays(StayReason::Exempt(exemption)));
         assert_eq!(verdict.outcome, expected);
@@ -140,7 +140,7 @@ fn nl_48_held_time_stops_two_taints_and_moves_their_due_dates() {
         }
         let taints = [instance(key, taint_at), instance("k", other_at)];
         let arrival = PodBinding { at: Mono::from_secs(arrival), source: BindingSource::SeenLive };
-        let subject = PodInput { tolerations, arrival, exemption: None };
+        let subject = PodInput { tolerations, arrival, exemption: None, holds: OrderedHolds::default() };
         let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(at));
         let responses = toleration_matching::match_taints(
             tolerations,
@@ -206,12 +206,12 @@ fn nl_48_a_hold_precedes_not_understood_and_exemptions_precede_both() {
             StayReason::Exempt(EvictionExemption::Finished),
         ),
     ] {
-        let subject = PodInput { tolerations, arrival, exemption };
+        let subject = PodInput { tolerations, arrival, exemption, holds: OrderedHolds::default() };
         let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(T0 + 9));
         assert_eq!(verdict.outcome, Outcome::Stays(expected), "{tolerations:?}");
     }
     let only = Toleration { effect: Some(TaintEffect::new("Sooner")), ..toleration("a", None) };
-    let subject = PodInput { tolerations: &[only], arrival, exemption: None };
+    let subject = PodInput { tolerations: &[only], arrival, exemption: None, holds: OrderedHolds::default() };
     let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(T0 + 9));
     assert_eq!(verdict.outcome, Outcome::Stays(StayReason::OnHold), "the other one is not understood");
 }

@@ -6,6 +6,7 @@
 use crate::rows::section;
 use std::collections::BTreeMap;
 use taintward_core::fact::PodLifePhase;
+use taintward_core::ordered_hold::OrderedHolds;
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintStartSource};
 use taintward_core::testkit::{taint_of, toleration_of};
@@ -203,7 +204,13 @@ fn outcome(pod: &[Toleration], evicting: &[&Taint], switch: NumericOperators) ->
     let arrival = PodBinding { at, source: BindingSource::SeenLive };
     let exemption = EvictionExemption::of(PodLifePhase::Live, false);
     let now = Now::exact(at, Wall::from_secs(1_800_000_000));
-    judge(&PodInput { tolerations: pod, arrival, exemption }, &taints, switch, now).outcome
+    judge(
+        &PodInput { tolerations: pod, arrival, exemption, holds: OrderedHolds::default() },
+        &taints,
+        switch,
+        now,
+    )
+    .outcome
 }
 
 /// D11: what Go does not know it skips; here it is undecided, unless an earlier toleration matches.

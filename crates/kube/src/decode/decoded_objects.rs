@@ -3,7 +3,7 @@
 //! - See `node_and_pod.rs` for the paths of the kinds.
 
 use crate::guard_annotation::decode_records;
-use crate::hold_annotations::decode_request;
+use crate::hold_request::decode_request;
 use taintward_core::admission::policy::RequestedSeconds;
 use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::admission::request;
@@ -19,7 +19,7 @@ pub struct DecodedNode {
     pub taints: NodeFact,
     /// For node lifecycle.
     pub health: node_lifecycle::NodeHealthFact,
-    /// The annotation [`HOLD`](crate::hold_annotations::HOLD).
+    /// The annotation [`HOLD`](crate::hold_request::HOLD).
     pub hold: Option<Box<str>>,
 }
 

@@ -6,6 +6,7 @@ use super::{
     ApiStatus, DecodeError, Decoded, DecodedNode, DecodedPod, Encoding, ObjectIdentity, SelectedLabels,
     UndecodableObject,
 };
+use crate::hold_request::decode_periods;
 use crate::respect_annotation::decode_respects;
 use crate::wire::member_at;
 use std::borrow::Cow;
@@ -119,6 +120,7 @@ struct PodFields<'a> {
     mirror: bool,
     made_for: &'a str,
     held: Option<&'a str>,
+    hold: Option<&'a str>,
     guard: Option<&'a str>,
     is_annotated: bool,
     not_ready_seconds: Option<&'a str>,
@@ -184,6 +186,7 @@ impl PodFields<'_> {
             arrival: BindingTimes { scheduled, started: self.started, created: self.created },
             ready: None,
             template: None,
+            holds: self.hold.and_then(decode_periods),
         };
         Ok(Decoded::Object(DecodedPod {
             pod,
@@ -287,6 +290,7 @@ impl NodeFields<'_> {
                 labels: None,
                 allow_no_execute: allow.map(Box::from),
                 respect_budgets: respect.map(|text| Box::new(decode_respects(text))),
+                holds: hold.and_then(decode_periods),
             },
             health: NodeHealthFact {
                 name,

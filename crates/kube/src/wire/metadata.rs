@@ -4,7 +4,8 @@
 
 use super::{CappedList, Fields, Text};
 use crate::guard_annotation::GUARD;
-use crate::hold_annotations::{HELD, HOLD};
+use crate::hold_annotations::HELD;
+use crate::hold_request::HOLD;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;

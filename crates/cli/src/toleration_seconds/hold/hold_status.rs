@@ -12,7 +12,7 @@ use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
 use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::api::{RequestBudget, RequestError};
 use taintward_kube::decode::DecodedPod;
-use taintward_kube::hold_annotations::{HOLD, decode_reason, decode_request};
+use taintward_kube::hold_request::{HOLD, decode_reason, decode_request};
 
 /// The holds of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

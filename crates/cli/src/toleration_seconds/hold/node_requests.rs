@@ -9,7 +9,7 @@ use taintward_kube::api::RequestError;
 use taintward_kube::api::paged_list::{ListRequest, object, pages};
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{Decoded, DecodedNode, WatchedObject as _};
-use taintward_kube::hold_annotations::{HOLD, encode_request};
+use taintward_kube::hold_request::{HOLD, encode_request};
 use taintward_kube::node_client::{EditableNode, NodeClient, NodeRequestError, PatchOptions};
 
 /// The maximum number of retries after a conflict.

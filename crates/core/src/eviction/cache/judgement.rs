@@ -80,7 +80,6 @@ impl CacheUpdate<'_> {
     pub(super) fn reassess(&mut self, node: &NodeName, before: Option<&[TaintInstance]>, now: Mono) {
         let Some(entry) = self.cache.nodes.get_mut(node) else { return };
         let numeric = self.config.numeric;
-        let undecodable = entry.is_undecodable();
         let NodeEntry { state: known, pods, .. } = entry;
         let reason = match known {
             Some(_) => CancellationReason::TaintRemoved,
@@ -95,14 +94,14 @@ impl CacheUpdate<'_> {
                 remembered.push((pod.template().clone(), toleration_matches(pod, taints, numeric)));
                 remembered.len() - 1
             });
-            let subject = pod.input(undecodable);
+            let subject = pod.input(known.as_ref());
             let outcome = verdict::outcome(&subject, taints, &self.state.holds, &remembered[at].1, now);
             let cause = before
                 .filter(|_| matches!(outcome, Outcome::Stays(_)))
                 .and_then(|before| pod.evicting_taint(before, &self.state.holds, numeric))
                 .map(|taint| LostCause { reason, taint });
             Transition::new(pod, node, self.state).with_cause(cause).apply_outcome(outcome, None, now);
-            pod.follow_for_brake(node, outcome, (taints, &remembered[at].1), self.state, now);
+            pod.follow_for_brake(node, known.as_ref(), outcome, &remembered[at].1, self.state, now);
         });
         self.cache.reschedule_wakeup(node);
     }
@@ -144,17 +143,17 @@ impl CacheUpdate<'_> {
         now: Mono,
     ) -> Option<(EvictionPhase, EvictionPhase)> {
         let entry = self.cache.nodes.get_mut(node)?;
-        let undecodable = entry.is_undecodable();
         let NodeEntry { state: known, pods, .. } = entry;
         let taints = known.as_ref().map_or(&[][..], |known| known.taints());
         pods.update(uid, |pod| {
             let before = pod.phase();
             let matches = toleration_matches(pod, taints, self.config.numeric);
-            let outcome = verdict::outcome(&pod.input(undecodable), taints, &self.state.holds, &matches, now);
+            let outcome =
+                verdict::outcome(&pod.input(known.as_ref()), taints, &self.state.holds, &matches, now);
             let reason = CancellationReason::TolerationsChanged;
             let cause = taint.map(|taint| LostCause { reason, taint });
             Transition::new(pod, node, self.state).with_cause(cause).apply_outcome(outcome, known_due, now);
-            pod.follow_for_brake(node, outcome, (taints, &matches), self.state, now);
+            pod.follow_for_brake(node, known.as_ref(), outcome, &matches, self.state, now);
             (before, pod.phase())
         })
     }
@@ -176,7 +175,7 @@ impl CacheUpdate<'_> {
         let node_version = entry.state.as_ref().and_then(|known| known.version());
         let (taints, holds) = (entry.taints(), &self.state.holds);
         let known = entry.pods.get(&pod.uid)?;
-        let subject = known.input(entry.is_undecodable());
+        let subject = known.input(entry.state.as_ref());
         let mut verdict = verdict::judge_held(&subject, taints, holds, self.config.numeric, now);
         let (node, queue) = (entry.state.as_ref(), &mut self.state.queue);
         let mode = match known.gate_decision(pod, node, &mut verdict, queue, now.mono) {
@@ -265,7 +264,7 @@ impl PodEntry {
         if matches!(self.phase(), EvictionPhase::Idle | EvictionPhase::Deleted) {
             return None;
         }
-        let (subject, matches) = (self.input(false), toleration_matches(self, taints, numeric));
+        let (subject, matches) = (self.input(None), toleration_matches(self, taints, numeric));
         let decisive = |holds| verdict::outcome_with_cause(&subject, taints, holds, &matches, Mono::NEVER).1;
         let unheld = HoldHistory::NONE;
         let position = decisive(holds).or_else(|| decisive(&unheld))?;

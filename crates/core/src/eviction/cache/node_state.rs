@@ -7,6 +7,7 @@ use crate::eviction::config::EvictionConfig;
 use crate::eviction::notice::EvictionNotice;
 use crate::fact::NodeFact;
 use crate::identity::{ResourceVersion, Uid};
+use crate::ordered_hold::HoldWindows;
 use crate::scheduling::Labels;
 use crate::taint::{Taint, TaintEffect};
 use crate::taint_start::{self, ObservedVia};
@@ -67,6 +68,8 @@ pub(super) struct NodeState {
     labels: Option<Box<Labels>>,
     /// For the brake: its annotation that allows taints.
     allow: Option<Box<str>>,
+    /// The holds of its pods that its annotation orders.
+    holds: HoldWindows,
 }
 
 impl NodeState {
@@ -104,7 +107,11 @@ impl NodeState {
         let is_allowed_other = before.as_ref().is_some_and(|known| known.allow != allow);
         let relabelled = is_allowed_other || fact.labels.is_some() && fact.labels.as_ref() != known;
         let labels = fact.labels.or_else(|| known.cloned());
-        let reassess = undecodable || before.is_none_or(|known| known.taints != taints);
+        let none = HoldWindows::default();
+        let placed = before.as_ref().map_or(&none, |known| &known.holds);
+        let holds = config.hold_windows(fact.holds.as_deref(), placed, now);
+        let is_same = |known: Self| known.taints == taints && known.holds == holds;
+        let reassess = undecodable || !before.is_some_and(is_same);
         *state = Some(Self {
             uid: fact.uid,
             version: fact.version,
@@ -115,6 +122,7 @@ impl NodeState {
             ready_out_of_service: fact.ready_out_of_service,
             labels,
             allow,
+            holds,
         });
         NodeChange::Applied { is_other, reassess, relabelled }
     }
@@ -156,6 +164,10 @@ impl NodeState {
     /// Its annotation that allows taints.
     pub(super) fn allow(&self) -> Option<&str> {
         self.allow.as_deref()
+    }
+
+    pub(super) fn holds(&self) -> &HoldWindows {
+        &self.holds
     }
 
     pub(super) fn is_ready_out_of_service(&self) -> bool {

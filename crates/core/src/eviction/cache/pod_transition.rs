@@ -9,6 +9,7 @@ use crate::eviction::order::{EvictionOrder, PriorityClass};
 use crate::eviction::{EvictionPhase, LastNotice};
 use crate::fact::{PodFact, PodLifePhase, PodOwnerKind};
 use crate::identity::{NodeName, PodRef};
+use crate::ordered_hold::HoldWindows;
 use crate::taint::Taint;
 use crate::time::{Mono, Span};
 use crate::verdict::{EvictionExemption, Outcome, StayReason};
@@ -158,6 +159,7 @@ impl<'t> Transition<'t> {
     pub(super) fn apply_fact(
         &mut self,
         fact: PodFact,
+        holds: HoldWindows,
         listed: bool,
         templates: &mut TemplateInterner,
     ) -> Option<Option<Mono>> {
@@ -185,7 +187,7 @@ impl<'t> Transition<'t> {
         }
         // Its order may change, and with it its place in the queue.
         let known_due = self.unqueue();
-        self.pod.update(fact, templates);
+        self.pod.update(fact, holds, templates);
         Some(known_due)
     }
 
@@ -225,13 +227,14 @@ impl<'t> Transition<'t> {
 
 impl PodEntry {
     /// Applies everything that can change in the life of a pod; its arrival cannot (S4).
-    fn update(&mut self, fact: PodFact, templates: &mut TemplateInterner) {
+    fn update(&mut self, fact: PodFact, holds: HoldWindows, templates: &mut TemplateInterner) {
         self.id = fact.id;
         let is_same = fact.template.is_none() || self.template.fact == fact.template;
-        if self.template.tolerations != fact.tolerations || !is_same {
+        if self.template.tolerations != fact.tolerations || !is_same || self.template.holds != holds {
             let known = self.template.fact.clone();
             templates.give_back(&self.template);
-            let template = TemplateFields { tolerations: fact.tolerations, fact: fact.template.or(known) };
+            let fact_template = fact.template.or(known);
+            let template = TemplateFields { tolerations: fact.tolerations, fact: fact_template, holds };
             self.template = templates.take(template);
         }
         self.ready = fact.ready.unwrap_or(self.ready);

@@ -9,6 +9,7 @@ use crate::eviction::notice::CancellationReason;
 use crate::fact::PodFact;
 use crate::identity::{NodeName, PodRef, Uid};
 use crate::object_event::{ObjectIndex, ObjectRef};
+use crate::ordered_hold::HoldWindows;
 use crate::taint_start::{self, ObservedVia};
 use crate::time::{Mono, Now};
 use alloc::vec::Vec;
@@ -25,6 +26,7 @@ impl ObjectIndex<PodFact> for CacheUpdate<'_> {
         let entry = entry.or_default();
         let Some(known) = entry.pods.get(&pod.uid) else { return self.add_pod(pod, fact, listed, now) };
         let goes_on = *known.tolerations() == *fact.tolerations && known.life_phase == fact.life_phase;
+        let holds = self.config.hold_windows(fact.holds.as_deref(), known.holds(), now);
         let taint = match goes_on {
             true => None,
             false => known.evicting_taint(entry.taints(), &self.state.holds, self.config.numeric),
@@ -33,9 +35,10 @@ impl ObjectIndex<PodFact> for CacheUpdate<'_> {
         let was_ready = self.state.queue.gate().ready_workload(known.ready_workload());
         let (templates, state) = (&mut self.cache.templates, &mut *self.state);
         let applied = entry.pods.update(&pod.uid, |known| {
-            Transition::new(known, &pod.node, state).apply_fact(fact, listed, templates)
+            Transition::new(known, &pod.node, state).apply_fact(fact, holds, listed, templates)
         });
         if let Some(known_due) = applied.flatten() {
+            self.follow_holds(&pod);
             self.reassess_changed_pod(&pod, known_due, taint, now.mono);
             self.follow_for_policies(&pod, Some(life_phase), was_ready, now.mono);
         }
@@ -90,7 +93,8 @@ impl CacheUpdate<'_> {
             true => taint_start::pod_binding_for_display(&fact.arrival, now),
             false => taint_start::pod_binding(&fact.arrival, observed, now),
         };
-        let mut new = PodEntry::new(fact, arrival, &mut self.cache.templates);
+        let holds = self.config.hold_windows(fact.holds.as_deref(), &HoldWindows::default(), now);
+        let mut new = PodEntry::new(fact, arrival, holds, &mut self.cache.templates);
         if self.state.queue.pod_came(&pod) {
             new.set_phase(EvictionPhase::InProgress, &mut self.state.counts);
         }
@@ -98,6 +102,7 @@ impl CacheUpdate<'_> {
         let nothing_to_judge = entry.taints().is_empty() && !new.is_marked();
         entry.pods.insert(new);
         self.state.pods += 1;
+        self.follow_holds(&pod);
         if !nothing_to_judge {
             self.reassess_pod(&pod, None, now.mono);
         }
@@ -108,6 +113,7 @@ impl CacheUpdate<'_> {
     /// TE-15, TE-40).
     fn delete_pod(&mut self, pod: &PodRef) {
         self.cache.pods_sync.forget(&pod.uid);
+        self.cache.held.remove(pod);
         let Some(entry) = self.cache.nodes.get_mut(&pod.node) else { return };
         let Some(mut gone) = entry.pods.remove(&pod.uid) else { return };
         let was_ready = self.state.queue.gate().ready_workload(gone.ready_workload());

@@ -12,7 +12,7 @@ use crate::scheduling::Labels;
 use crate::taint::Taint;
 use crate::time::{Mono, Now};
 use crate::toleration_matching::TaintMatch;
-use crate::verdict::{self, Outcome, TaintInstance, Verdict};
+use crate::verdict::{self, Outcome, Verdict};
 use crate::workload::Workload;
 use alloc::vec::Vec;
 
@@ -32,6 +32,7 @@ impl CacheUpdate<'_> {
             self.count_for_policies(now.mono);
         }
         if change != PolicyChange::Nothing {
+            self.follow_all_holds(now.mono);
             let delayed = self.state.queue.gate().all();
             self.state.queue.hasten_delayed(&delayed);
         }
@@ -136,8 +137,9 @@ impl PodEntry {
     pub(super) fn follow_for_brake(
         &self,
         node: &NodeName,
+        known: Option<&NodeState>,
         outcome: Outcome,
-        (taints, matches): (&[TaintInstance], &[TaintMatch]),
+        matches: &[TaintMatch],
         state: &mut EvictionState,
         now: Mono,
     ) {
@@ -147,8 +149,8 @@ impl PodEntry {
         let is_planned = matches!(self.phase(), EvictionPhase::Due(_) | EvictionPhase::InProgress);
         let mut due: Vec<(&str, Mono)> = Vec::new();
         if is_planned && matches!(outcome, Outcome::Leaves { .. }) {
-            let subject = self.input(false);
-            let reasons = verdict::reasons(&subject, taints, &state.holds, matches);
+            let (subject, taints) = (self.input(known), known.map_or(&[][..], NodeState::taints));
+            let reasons = verdict::reasons(&subject, taints, &state.holds, matches, now);
             let judged =
                 taints.iter().zip(reasons).filter_map(|(one, reason)| Some((&*one.taint.key, reason.due?)));
             due.extend(judged.filter(|(_, due)| *due <= now));
@@ -157,7 +159,7 @@ impl PodEntry {
         state.queue.gate_mut().set_due(&pod, &due, now);
     }
 
-    fn gate_subject<'a>(
+    pub(super) fn gate_subject<'a>(
         &'a self,
         (pod, node, template): (&'a PodRef, &'a Labels, &'a PodTemplateFact),
         taints: &'a [&'a Taint],

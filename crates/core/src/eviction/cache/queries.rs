@@ -72,7 +72,7 @@ impl Cache {
     ) -> Option<(&PodName, Verdict, &[TaintInstance])> {
         let entry = self.nodes.get(&pod.node)?;
         let pod = entry.pods.get(&pod.uid)?;
-        let (subject, taints) = (pod.input(entry.is_undecodable()), entry.taints());
+        let (subject, taints) = (pod.input(entry.state.as_ref()), entry.taints());
         Some((pod.name(), verdict::judge_held(&subject, taints, holds, numeric, now), taints))
     }
 }

@@ -62,6 +62,7 @@ fn in_a_snapshot(node: NodeFact, pod: &PodFact, now: Now) -> Option<i64> {
         ready: true,
         arrival: pod.arrival,
         record: RecordState::Absent,
+        holds: None,
     });
     let snapshot = builder.finish();
     let verdict = snapshot.judge(&snapshot.pods()[0], &snapshot.instances(0));

@@ -227,6 +227,14 @@ impl World {
         self.count_budgets(app);
     }
 
+    pub(crate) fn change_pod(&mut self, name: &str, change: impl FnOnce(&mut PodFact)) {
+        let version = self.bump();
+        let Some(pod) = self.pods.get_mut(name) else { return };
+        change(&mut pod.fact);
+        pod.fact.version = Some(ResourceVersion(version));
+        self.send_pod(name);
+    }
+
     fn send_pod(&mut self, name: &str) {
         let mut fact = self.pods[name].fact.clone();
         if self.pods[name].is_terminating {

@@ -85,6 +85,7 @@ fn any_node() -> impl Strategy<Value = NodeFact> {
             labels: None,
             allow_no_execute: None,
             respect_budgets: None,
+            holds: None,
         },
     )
 }
@@ -117,6 +118,7 @@ fn any_pod() -> impl Strategy<Value = PodFact> {
                 arrival: BindingTimes { scheduled, started, created },
                 ready: None,
                 template: None,
+                holds: None,
             }
         },
     )

@@ -6,7 +6,8 @@
 use crate::api_time::time_from_parts;
 use crate::decode::{DecodeError, ObjectIdentity, SelectedLabels};
 use crate::guard_annotation::GUARD;
-use crate::hold_annotations::{HELD, HOLD};
+use crate::hold_annotations::HELD;
+use crate::hold_request::HOLD;
 use crate::wire::{LONGEST_LIST, MIRROR, group};
 use std::borrow::Cow;
 use taintward_core::admission::no_execute_guard::ALLOW;

@@ -22,6 +22,7 @@ use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_kube::decode::DecodedPod;
 use taintward_kube::guard_annotation::GUARD;
 use taintward_kube::hold_annotations::HELD;
+use taintward_kube::hold_request::{HOLD, decode_periods};
 
 /// The known ones; [`text`] adds others.
 const ANNOTATIONS: [&str; 8] = [
@@ -400,6 +401,7 @@ impl SamplePod {
             },
             ready: None,
             template: None,
+            holds: self.meta.annotation(HOLD).and_then(decode_periods),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::eviction::CountdownCounts;
 use crate::eviction::cache::TemplateInterner;
+use crate::ordered_hold::HoldWindows;
 use crate::taint_start::{BindingSource, PodBinding};
 use crate::testkit::pod;
 use alloc::format;
@@ -10,7 +11,12 @@ use proptest::prelude::*;
 
 fn pod_entry(at: u8) -> Box<PodEntry> {
     let arrival = PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive };
-    Box::new(PodEntry::new(pod(&format!("{at:03}")), arrival, &mut TemplateInterner::default()))
+    Box::new(PodEntry::new(
+        pod(&format!("{at:03}")),
+        arrival,
+        HoldWindows::default(),
+        &mut TemplateInterner::default(),
+    ))
 }
 
 proptest! {

@@ -82,7 +82,8 @@ impl CacheUpdate<'_> {
         let taints = entry.state.as_ref().map(NodeState::taints);
         self.state.queue.gate_mut().follow_node(&name, was_known, taints, now.mono);
         let is_governed_otherwise = self.state.queue.gate_mut().set_node_respect(&name, respect);
-        if reassess {
+        let are_holds_new = self.follow_holds_on(&name);
+        if reassess || are_holds_new {
             self.reassess(&name, Some(&before), now.mono);
             self.notice_changed_taints(name.clone(), &before);
         }

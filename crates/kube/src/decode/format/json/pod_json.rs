@@ -44,6 +44,7 @@ pub(crate) fn decoded_pod<E: Extent>(
         mirror: annotations.is_some_and(|annotations| annotations.mirror),
         made_for: annotations.map(|annotations| &*annotations.made_for).unwrap_or_default(),
         held: annotations.and_then(|annotations| annotations.held.as_deref()),
+        hold: annotations.and_then(|annotations| annotations.hold.as_deref()),
         guard: annotations.and_then(|annotations| annotations.guard.as_deref()),
         is_annotated: annotations.is_some_and(|annotations| annotations.any),
         not_ready_seconds: annotations.and_then(|annotations| annotations.not_ready.as_deref()),

@@ -34,6 +34,7 @@ impl DecodeFrom<Protobuf> for DecodedPod {
             mirror: meta.mirror,
             made_for: meta.made_for,
             held: meta.held,
+            hold: meta.hold,
             guard: meta.guard,
             is_annotated: meta.is_annotated,
             not_ready_seconds: meta.not_ready_seconds,

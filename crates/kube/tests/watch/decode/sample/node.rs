@@ -13,7 +13,7 @@ use taintward_core::node_lifecycle::{
 use taintward_core::taint::keys::OUT_OF_SERVICE;
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_kube::decode::DecodedNode;
-use taintward_kube::hold_annotations::HOLD;
+use taintward_kube::hold_request::{HOLD, decode_periods};
 use taintward_kube::respect_annotation::decode_respects;
 
 type SampleTaint = (String, Option<String>, String, Option<i64>);
@@ -194,6 +194,7 @@ impl SampleNode {
                 .meta
                 .annotation(RESPECT_BUDGETS)
                 .map(|text| Box::new(decode_respects(text))),
+            holds: self.meta.annotation(HOLD).and_then(decode_periods),
         }
     }
 
