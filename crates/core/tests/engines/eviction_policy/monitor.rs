@@ -1,9 +1,14 @@
 //! Checks each deletion against the policies, from what the API server knows at that moment.
 
 use super::world::{Millis, World};
+use crate::common::EPOCH;
 use taintward_core::eviction_policy::{EvictionPolicy, EvictionSubject};
 use taintward_core::fact::{PodFact, PodOwnerKind};
+use taintward_core::ordered_hold::HoldPeriod;
 use taintward_core::scheduling::Labels;
+use taintward_core::taint::keys;
+use taintward_core::time::{Span, Wall};
+use taintward_core::toleration_hold::MAX_HOLD;
 
 /// A deletion that the API server carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +56,7 @@ impl Monitor {
             grace,
             policy: policy.as_ref().map(|policy| policy.name.to_string()),
         };
+        check_holds(world, name);
         if let Some(policy) = policy {
             check_budget(world, &policy, &deletion);
             check_rate(world, &policy, &deletion);
@@ -78,6 +84,39 @@ pub(crate) fn governing<'w>(world: &'w World, pod: &str) -> Option<&'w EvictionP
     };
     let all: Option<Vec<&EvictionPolicy>> = node.taints.iter().map(of_taint).collect();
     all?.into_iter().min_by(|one, other| one.precedence().cmp(&other.precedence()))
+}
+
+/// The holds of a pod and of its node that count.
+fn holds(world: &World, name: &str) -> Vec<HoldPeriod> {
+    let pod = &world.pods[name].fact;
+    let node = &world.nodes[pod.node.as_str()];
+    if node.taints.iter().any(|taint| *taint.key == *keys::OUT_OF_SERVICE) {
+        return Vec::new();
+    }
+    let forbids = world.policies.iter().any(|policy| !policy.allow_holds);
+    let length = |hold: &HoldPeriod| hold.until.as_micros() - hold.since.as_micros();
+    let total: i64 = pod.holds.iter().flatten().map(length).sum();
+    let own = pod.holds.iter().filter(|_| !forbids && total <= MAX_HOLD.as_micros());
+    node.holds.iter().chain(own).flatten().copied().collect()
+}
+
+/// The server's time.
+fn wall(millis: Millis) -> Wall {
+    Wall::from_micros((EPOCH * 1_000 + millis) * 1_000)
+}
+
+/// How late the engine may know something, and its requests may arrive.
+fn latency(world: &World) -> Millis {
+    world.delays.watch + world.delays.request
+}
+
+/// No pod is deleted while it or its node is held, except by a request that was in flight when the hold began.
+fn check_holds(world: &World, name: &str) {
+    let known = wall(world.now - latency(world));
+    // A hold begins in the second in which it is written.
+    let is_held =
+        |hold: HoldPeriod| hold.since.plus(Span::from_secs(1)) <= known && wall(world.now) < hold.until;
+    assert!(!holds(world, name).into_iter().any(is_held), "{name} is held");
 }
 
 fn check_budget(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
@@ -115,7 +154,8 @@ fn check_nodes(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
         let mut left = world.pods.iter().filter(|(_, pod)| pod.fact.node.as_str() == node);
         left.any(|(name, pod)| match pod.is_terminating {
             true => !deletions.iter().any(|one| one.pod == *name && is_unknown(one)),
-            false => was_begun && governed(name),
+            // A pod that is held is not due: without others, its node counts as empty until it is.
+            false => was_begun && governed(name) && holds(world, name).is_empty(),
         })
     };
     let others = world.nodes.keys().filter(|node| **node != deletion.node && emptied(node)).count();
@@ -144,10 +184,12 @@ fn check_wave(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
     }
     let pod = &world.pods[&deletion.pod];
     let order = |fact: &PodFact| (fact.owner == PodOwnerKind::DaemonSet, fact.priority);
+    // Waves order pods that become due together: a pod with a hold of its own is due later.
+    let is_due = |name: &str| governing(world, name).is_some() && world.pods[name].fact.holds.is_none();
     let earlier = world.pods.iter().filter(|(name, other)| {
         other.fact.node == pod.fact.node
             && order(&other.fact) < order(&pod.fact)
-            && (other.is_terminating || governing(world, name).is_some())
+            && (other.is_terminating || is_due(name))
     });
     let earlier: Vec<&String> = earlier.map(|(name, _)| name).collect();
     assert!(earlier.is_empty(), "{earlier:?} are not gone: {deletion:?}");

@@ -2,10 +2,12 @@
 
 use super::world::{World, min_available};
 use super::{graceful, left_on, policy, taint_nodes};
+use crate::common::EPOCH;
 use proptest::prelude::*;
 use taintward_core::eviction_policy::{BudgetRespect, EvictionPolicy, UnavailableLimit, WaveOrder};
 use taintward_core::node_limit::NodeLimit;
-use taintward_core::time::Span;
+use taintward_core::ordered_hold::HoldPeriod;
+use taintward_core::time::{Span, Wall};
 
 /// What happens to the cluster.
 #[derive(Clone, Debug)]
@@ -13,6 +15,10 @@ pub(super) enum Change {
     Taint(usize),
     Untaint(usize),
     Allow(usize),
+    /// A hold of the node for so many seconds; 0 releases it.
+    Hold(usize, i64),
+    /// A hold of the first pod of the app on the node.
+    HoldPod(usize, i64),
     Restart,
     Pass(i64),
     Scale(u32),
@@ -23,6 +29,8 @@ pub(super) fn change() -> impl Strategy<Value = Change> {
         3 => (0..4_usize).prop_map(Change::Taint),
         1 => (0..4_usize).prop_map(Change::Untaint),
         1 => (0..4_usize).prop_map(Change::Allow),
+        1 => (0..4_usize, 0..40_i64).prop_map(|(node, seconds)| Change::Hold(node, seconds)),
+        1 => (0..4_usize, 1..40_i64).prop_map(|(pod, seconds)| Change::HoldPod(pod, seconds)),
         1 => Just(Change::Restart),
         5 => (1..20_000_i64).prop_map(Change::Pass),
         1 => (8..14_u32).prop_map(Change::Scale),
@@ -74,6 +82,12 @@ fn build(brake: Option<NodeLimit>, policy: EvictionPolicy, needed: Option<u32>) 
     world
 }
 
+/// A hold that begins now, for so many seconds.
+fn hold(world: &World, seconds: i64) -> Option<Box<[HoldPeriod]>> {
+    let since = Wall::from_secs(EPOCH + world.now / 1_000);
+    (seconds > 0).then(|| [HoldPeriod { since, until: since.plus(Span::from_secs(seconds)) }].into())
+}
+
 pub(super) fn apply(world: &mut World, change: &Change) {
     match change {
         Change::Taint(at) => taint_nodes(world, &[NODES[*at]], &["maintenance:NoExecute"]),
@@ -83,6 +97,14 @@ pub(super) fn apply(world: &mut World, change: &Change) {
         }
         Change::Allow(at) => {
             world.change_node(NODES[*at], |fact| fact.allow_no_execute = Some("maintenance".into()))
+        }
+        Change::Hold(at, seconds) => {
+            let holds = hold(world, *seconds);
+            world.change_node(NODES[*at], |fact| fact.holds = holds);
+        }
+        Change::HoldPod(at, seconds) => {
+            let holds = hold(world, *seconds);
+            world.change_pod(&format!("web-{at}"), |fact| fact.holds = holds);
         }
         Change::Restart => world.restart(),
         Change::Pass(millis) => world.pass(*millis),
