@@ -223,6 +223,18 @@ impl ClusterSnapshot {
         }
     }
 
+    /// Whether an annotation of a node or of a pod orders a hold, or has ordered one.
+    pub fn has_ordered_holds(&self) -> bool {
+        self.nodes.iter().any(|node| !node.holds.is_empty())
+            || self.pods.iter().any(|pod| pod.holds.is_some())
+    }
+
+    /// Removes these holds: the controller that evicts ignores them.
+    pub fn ignore_ordered_holds(&mut self) {
+        self.nodes.iter_mut().for_each(|node| node.holds = HoldWindows::default());
+        self.pods.iter_mut().for_each(|pod| pod.holds = None);
+    }
+
     /// Returns what a verdict needs of a pod.
     pub fn subject<'a>(&'a self, pod: &'a SnapshotPod) -> PodInput<'a> {
         let tolerations = &self.shape(pod).spec.tolerations;

@@ -49,7 +49,7 @@ pub struct EvictionPolicy {
     pub order: Option<WaveOrder>,
     /// The largest termination grace period, in seconds; a pod with a shorter one keeps its own.
     pub grace_seconds_max: Option<u32>,
-    /// Whether holds may delay these evictions.
+    /// Whether holds of single pods may delay these evictions.
     pub allow_holds: bool,
 }
 

@@ -28,6 +28,7 @@ pub use request_error::{BudgetRejection, RequestError};
 pub use request_timeouts::RequestTimeouts;
 pub use time_added::TimeAddedResult;
 
+pub(crate) use bodies::MERGE_PATCH;
 pub(crate) use path::{InvalidPath, ResourcePath, push_encoded};
 pub(crate) use request_error::{ErrorHints, retry_after_seconds};
 pub(crate) use response::{RawResponse, RequestSpec, Response, exchange, send_request};

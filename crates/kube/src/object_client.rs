@@ -1,7 +1,7 @@
 //! Reads, applies, replaces and deletes any object by its path, for interactive commands.
 
 use crate::api::RequestBudget;
-use crate::api::{RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded};
+use crate::api::{MERGE_PATCH, RawResponse, RequestError, RequestSpec, ResourcePath, exchange, push_encoded};
 use crate::node_client::{NodeRequestError, PatchOptions, PatchResponse, successful};
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -113,6 +113,21 @@ impl ObjectClient {
         let uri = how.uri(&resource) + if force { "&force=true" } else { "" };
         let spec = RequestSpec { content: APPLY, body: Bytes::from(body), ..RequestSpec::default() };
         self.send(Method::PATCH, &resource, uri, spec).await
+    }
+
+    /// Changes fields of an object by a JSON merge patch.
+    ///
+    /// # Errors
+    /// A [`NodeRequestError`]; [`NodeRequestError::is_conflict`] if `body` names a version and the object has another one.
+    pub async fn merge(
+        &self,
+        object: ObjectRef<'_>,
+        body: String,
+        how: &PatchOptions,
+    ) -> Result<PatchResponse, NodeRequestError> {
+        let resource = object.resource()?;
+        let spec = RequestSpec { content: MERGE_PATCH, body: Bytes::from(body), ..RequestSpec::default() };
+        self.send(Method::PATCH, &resource, how.uri(&resource), spec).await
     }
 
     /// Replaces the whole object by `body`, at the version that it names.

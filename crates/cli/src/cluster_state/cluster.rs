@@ -2,13 +2,15 @@
 
 use super::selected_pods::SelectedPods;
 use super::{ClusterState, ClusterStateError, ReadError, ServerClock, gone, moment};
+use crate::args::controllers::TAINT_EVICTION;
 use crate::args::kube_args::ClusterOptions;
 use crate::progress::Progress;
 use crate::runtime::Runtime;
+use crate::toleration_seconds::controller_presence;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 use taintward_core::api_error::ApiFailure;
-use taintward_core::cluster_snapshot::SnapshotBuilder;
+use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotBuilder};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestBudget;
 use taintward_kube::api::RequestError;
@@ -131,6 +133,17 @@ impl<'c> ClusterReader<'c> {
         matches!(paged_list::object(client, ("", "namespaces"), "", name, limit).await, Ok(None))
     }
 
+    /// Removes holds that nothing honors: Taintward's own eviction is switched off, and toleration-hold-controller changes
+    /// the pods that kube-controller-manager would evict.
+    pub(super) async fn ignore_idle_holds(&self, snapshot: &mut ClusterSnapshot) {
+        let (client, limit) = (&self.connected.client, self.cluster.server.timeout);
+        if snapshot.has_ordered_holds()
+            && controller_presence::is_switched_off(client, TAINT_EVICTION, limit).await
+        {
+            snapshot.ignore_ordered_holds();
+        }
+    }
+
     /// The cluster, for people.
     pub(crate) fn place(&self) -> String {
         self.connected.where_from.clone()
@@ -208,7 +221,8 @@ impl<'c> ClusterReader<'c> {
             nodes_are_known = gaps.len() == known_gaps;
         }
         drop(progress);
-        let snapshot = builder.finish();
+        let mut snapshot = builder.finish();
+        self.ignore_idle_holds(&mut snapshot).await;
         let about = selected.among(&snapshot);
         let mut notes: Vec<String> = self.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
         // A node that is known not to exist is not a gap: its pods are about to be deleted.

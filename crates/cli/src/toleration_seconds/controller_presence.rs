@@ -17,13 +17,42 @@ const NAME: &str = "taintward";
 /// How long to wait for the server's time.
 const GREETING_MAX: Duration = Duration::from_secs(5);
 
+/// Why a controller does not seem to run.
+enum ControllerAbsence {
+    /// No process holds the lease. One that runs without an election holds none.
+    NoLease,
+    /// The Deployment in this namespace lists other controllers.
+    NotListed { namespace: String, list: String },
+}
+
 /// Why the controller does not seem to run, as a clause; `None`: it runs, or that is unknown.
 pub(crate) async fn absence(client: &kube::Client, controller: &str, limit: RequestBudget) -> Option<String> {
+    Some(match found_absence(client, controller, limit).await? {
+        ControllerAbsence::NoLease => {
+            format!("{controller} does not run: no process holds a lease named {NAME}")
+        }
+        ControllerAbsence::NotListed { namespace, list } => {
+            format!("{controller} does not run: deployment {namespace}/{NAME} has --controllers={list}")
+        }
+    })
+}
+
+/// Whether an installation runs, and does not list the controller.
+pub(crate) async fn is_switched_off(client: &kube::Client, controller: &str, limit: RequestBudget) -> bool {
+    let absence = found_absence(client, controller, limit).await;
+    matches!(absence, Some(ControllerAbsence::NotListed { .. }))
+}
+
+async fn found_absence(
+    client: &kube::Client,
+    controller: &str,
+    limit: RequestBudget,
+) -> Option<ControllerAbsence> {
     let date = greet(client, GREETING_MAX).await.ok().and_then(|server| server.date);
     let now = date.unwrap_or_else(|| Clock::system().now().wall);
     let holders = lease_holder::holders(client, NAME, now, limit).await.ok()?;
     if holders.is_empty() {
-        return Some(format!("{controller} does not run: no process holds a lease named {NAME}"));
+        return Some(ControllerAbsence::NoLease);
     }
     let mut absent = None;
     for (namespace, _) in holders {
@@ -34,9 +63,7 @@ pub(crate) async fn absence(client: &kube::Client, controller: &str, limit: Requ
         if runs(list, controller) {
             return None;
         }
-        absent = Some(format!(
-            "{controller} does not run: deployment {namespace}/{NAME} has --controllers={list}"
-        ));
+        absent = Some(ControllerAbsence::NotListed { namespace, list: list.to_owned() });
     }
     absent
 }

@@ -1,32 +1,35 @@
-//! Runs `taintward hold` and `taintward release`: writes an annotation to each node, and waits until the controller has
-//! changed its pods.
+//! Runs `taintward hold` and `taintward release`: writes an annotation to each node or pod.
 //!
 //! - `hold status` lists the holds.
-//! - Output: one patch of each node. toleration-hold-controller changes the pods, also after this command has ended.
+//! - Output: one patch of each object. Where Taintward evicts, the annotation is all it needs. Where kube-controller-manager
+//!   evicts, toleration-hold-controller changes the pods, and the command waits for that.
 
 mod hold_args;
 mod hold_status;
 mod node_requests;
 mod pod_counts;
+mod pod_requests;
 
 pub(crate) use hold_args::{HoldCommandArgs, ReleaseCommandArgs};
 
-use crate::args::controllers::TOLERATION_HOLD;
+use crate::args::controllers::{TAINT_EVICTION, TOLERATION_HOLD};
 use crate::cluster_state::{ClusterStateError, open};
-use crate::messages::counted;
+use crate::messages::{at_moment, counted, stamp};
 use crate::output::API_VERSION;
 use crate::toleration_seconds::controller_presence;
 use crate::toleration_seconds::controller_wait::{ControllerRequest, ControllerWaitError, RemainingPods};
-use hold_args::{HoldAction, HoldOutputFormat, HoldTargetArgs, InvalidTargets};
+use hold_args::{HoldAction, HoldOutputFormat, HoldTargetArgs, HoldTargets, InvalidTargets};
 use hold_status::HoldStatus;
 use node_requests::NodeNamesError;
 use pod_counts::PodCounts;
 use serde_json::json;
+use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration_hold::UncoveredReason;
-use taintward_kube::api::RequestError;
+use taintward_kube::api::{RequestBudget, RequestError};
 use taintward_kube::clock::Clock;
 use taintward_kube::config::{Connected, greet};
 use taintward_kube::node_client::NodeClient;
+use taintward_kube::object_client::ObjectClient;
 
 /// The annotation of each node.
 const REQUEST: ControllerRequest = ControllerRequest {
@@ -57,6 +60,12 @@ pub(crate) enum HoldError {
         "cannot write the annotation of {failed} of {}: {first}; run the same command again", counted(*.nodes, "node")
     )]
     Nodes { failed: usize, nodes: usize, first: String },
+    #[error(
+        "cannot write the annotation of {failed} of {}: {first}; run the same command again", counted(*.pods, "pod")
+    )]
+    Pods { failed: usize, pods: usize, first: String },
+    #[error("no selected node has a NoExecute taint with the key {0}; nothing was changed; check the key")]
+    NoSuchTaint(String),
     #[error("cannot write to standard output: {0}")]
     Print(String),
 }
@@ -73,6 +82,10 @@ fn run(options: &HoldTargetArgs, action: Option<&HoldAction>) -> Result<(), Hold
     let targets = options.targets(action)?;
     let (runtime, connected) = open(&options.cluster.server.settings)?;
     runtime.block_on(async {
+        if let (HoldTargets::Pods(pods), Some(action)) = (&targets, action) {
+            let text = change_pods(&connected, pods, action, options).await?;
+            return crate::output::print(&text).map_err(|why| HoldError::Print(why.to_string()));
+        }
         let names =
             node_requests::names(&connected.streams, &targets, options.cluster.server.timeout).await?;
         if names.is_empty() {
@@ -93,8 +106,7 @@ async fn status(
     options: &HoldTargetArgs,
 ) -> Result<String, HoldError> {
     let limit = options.cluster.server.timeout;
-    let date = greet(&connected.client, limit.next()).await.ok().and_then(|server| server.date);
-    let now = date.unwrap_or_else(|| Clock::system().now().wall);
+    let now = server_time(connected, options).await;
     let status = HoldStatus::read(&connected.streams, names, now, limit).await?;
     Ok(match options.output {
         HoldOutputFormat::Json => format!("{:#}\n", status.object()),
@@ -106,6 +118,70 @@ async fn status(
     })
 }
 
+/// The API server's time, or, if it does not say it, that of this machine.
+async fn server_time(connected: &Connected, options: &HoldTargetArgs) -> Wall {
+    let greeted = greet(&connected.client, options.cluster.server.timeout.next()).await;
+    greeted.ok().and_then(|server| server.date).unwrap_or_else(|| Clock::system().now().wall)
+}
+
+/// Writes the annotations of pods.
+async fn change_pods(
+    connected: &Connected,
+    names: &[String],
+    action: &HoldAction,
+    options: &HoldTargetArgs,
+) -> Result<String, HoldError> {
+    let limit = options.cluster.server.timeout.only_each();
+    let namespace = options.cluster.namespace(connected);
+    let client = ObjectClient::new(connected.client.clone(), limit);
+    let failures = pod_requests::write(&client, namespace, names, action).await;
+    if let Some(first) = failures.first() {
+        return Err(HoldError::Pods { failed: failures.len(), pods: names.len(), first: first.clone() });
+    }
+    if let Some(why) = controller_presence::absence(&connected.client, TAINT_EVICTION, limit).await {
+        crate::stderr::warning(&format!(
+            "{why}; only that controller holds pods by their annotation. Where kube-controller-manager evicts, hold their \
+             nodes instead"
+        ));
+    }
+    let names: Vec<String> = names.iter().map(|name| format!("{namespace}/{name}")).collect();
+    let written = WrittenHold { kind: "pod", names: &names, now: server_time(connected, options).await };
+    Ok(written.output(action, options.output))
+}
+
+/// Objects whose annotation is all that the controller needs.
+struct WrittenHold<'n> {
+    kind: &'static str,
+    names: &'n [String],
+    now: Wall,
+}
+
+impl WrittenHold<'_> {
+    fn output(&self, action: &HoldAction, form: HoldOutputFormat) -> String {
+        let Self { kind, names, now } = self;
+        let until = action.lasts().map(|lasts| now.plus(lasts));
+        if form == HoldOutputFormat::Json {
+            let until = until.map(|until| stamp(Mono::from_micros(until.as_micros())));
+            let objects = format!("{kind}s");
+            let report =
+                json!({ "apiVersion": API_VERSION, "kind": "HoldReport", objects: names, "until": until });
+            return format!("{report:#}\n");
+        }
+        let objects = counted(names.len(), kind);
+        let now = Now::exact(Mono::from_micros(now.as_micros()), *now);
+        match (action, until) {
+            (HoldAction::ReleaseBrake(key), _) => {
+                format!("{objects}: the brake does not delay evictions because of taint key {key}\n")
+            }
+            (_, Some(until)) => {
+                let until = at_moment(now, Mono::from_micros(until.as_micros()));
+                format!("{objects}: no eviction before {until}; countdowns are paused\n")
+            }
+            (_, None) => format!("{objects}: not held; countdowns go on\n"),
+        }
+    }
+}
+
 /// Writes the annotations and, if requested, waits until the controller has changed the pods.
 async fn change(
     connected: &Connected,
@@ -115,10 +191,19 @@ async fn change(
 ) -> Result<String, HoldError> {
     let limit = options.cluster.server.timeout.only_each();
     let nodes = NodeClient::new(connected.client.clone(), limit);
-    let failures = node_requests::write(&nodes, names, action).await;
-    if let Some(first) = failures.first() {
-        let (failed, nodes, first) = (failures.len(), names.len(), first.clone());
+    let written = node_requests::write(&nodes, names, action).await;
+    if let Some(first) = written.failures.first() {
+        let (failed, nodes, first) = (written.failures.len(), names.len(), first.clone());
         return Err(HoldError::Nodes { failed, nodes, first });
+    }
+    if let (HoldAction::ReleaseBrake(key), true) = (action, written.names.is_empty()) {
+        return Err(HoldError::NoSuchTaint(key.clone()));
+    }
+    let is_brake = matches!(action, HoldAction::ReleaseBrake(_));
+    if is_brake || evicts_by_itself(connected, limit).await {
+        let now = server_time(connected, options).await;
+        let written = WrittenHold { kind: "node", names: &written.names, now };
+        return Ok(written.output(action, options.output));
     }
     let read = async || {
         let counts = pod_counts::read(&connected.streams, names, limit).await;
@@ -155,6 +240,13 @@ async fn change(
         HoldOutputFormat::Text => sentences(names, &counts, action),
         HoldOutputFormat::Json => as_json(names, &counts),
     })
+}
+
+/// Whether Taintward evicts by itself, and no toleration-hold-controller changes pods; `false` if that is unknown.
+async fn evicts_by_itself(connected: &Connected, limit: RequestBudget) -> bool {
+    let client = &connected.client;
+    controller_presence::absence(client, TOLERATION_HOLD, limit).await.is_some()
+        && controller_presence::absence(client, TAINT_EVICTION, limit).await.is_none()
 }
 
 fn sentences(names: &[String], counts: &PodCounts, action: &HoldAction) -> String {

@@ -4,6 +4,7 @@
 use crate::real::program::Taintward;
 use crate::turn;
 use std::collections::BTreeSet;
+use std::process::Command;
 use std::time::Duration;
 use taintward_envtest::audit::AuditEntry;
 use taintward_envtest::fixtures::{create_node, pod};
@@ -63,11 +64,18 @@ async fn mistake(cluster: &Cluster) {
     cluster.kubectl(["annotate", "node", &spared, "taintward.io/allow-no-execute=k"]).unwrap();
     until("its pod to be evicted", async || nodes_hit(cluster).contains(&spared).then_some(())).await;
     assert_eq!(nodes_hit(cluster).len(), hit.len() + 1);
-    cluster
-        .kubectl(["annotate", "nodes", "--all", "--overwrite", "taintward.io/allow-no-execute=k"])
-        .unwrap();
+    release(cluster);
     until("every pod to be evicted", async || (count_pods(&admin).await == 0).then_some(())).await;
     assert_eq!(nodes_hit(cluster).len(), NODES);
+}
+
+/// Releases the brake for all nodes.
+fn release(cluster: &Cluster) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(["release", "--taint", "k"]).env("KUBECONFIG", cluster.kubeconfig(Account::Admin, 0));
+    let done = command.output().unwrap();
+    let shown = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && shown.starts_with(&format!("{NODES} nodes: ")), "{shown}{done:?}");
 }
 
 async fn start(cluster: &Cluster) -> Taintward {

@@ -2,6 +2,7 @@
 //! budgets and recreates pods, kube-scheduler binds them, KWOK runs them, and the audit log is the witness.
 
 mod harness;
+mod holds;
 mod witness;
 
 use crate::turn;

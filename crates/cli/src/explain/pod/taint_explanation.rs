@@ -7,6 +7,7 @@ use taintward_core::time::{Mono, Now};
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_matching::{KeyMismatch, NearestToleration, TaintMatch, ValueMismatch};
 use taintward_core::verdict::{EvictionExemption, TaintInstance, TaintReason};
+use taintward_kube::hold_request::HOLD;
 
 /// A NoExecute taint.
 pub(crate) struct TaintExplanation<'s> {
@@ -109,7 +110,14 @@ impl TaintExplanation<'_> {
                 format!("it would be evicted at {due}, but it {}", messages::exempt(exemption))
             }
             (None, true) => format!("it has been due for eviction since {due}{}", self.decisive()),
-            (None, false) => format!("it is evicted at {due}{}", self.decisive()),
+            (None, false) => match self.reason.held_until {
+                None => format!("it is evicted at {due}{}", self.decisive()),
+                Some(until) => format!(
+                    "an annotation ({HOLD}) holds it until {}; it is evicted at {due}{}",
+                    at_moment(now, until),
+                    self.decisive()
+                ),
+            },
         })
     }
 

@@ -7,6 +7,7 @@ use crate::completion_kind::CompletionKind;
 use crate::messages::counted;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
+use taintward_core::time::Span;
 use taintward_core::toleration_hold::{MAX_HOLD, ReleaseMode};
 
 /// The label of a node's zone.
@@ -17,7 +18,8 @@ const STATUS: &str = "status";
 
 #[derive(Debug, Args)]
 pub(crate) struct HoldTargetArgs {
-    /// The names of nodes. `hold status` lists the holds and changes nothing; a node of this name is node/status
+    /// The names of nodes, or pods as pod/NAME. `hold status` lists the holds and changes nothing; a node of this name is
+    /// node/status
     #[arg(value_name = "NODE", add = CompletionKind::NodeName.completer())]
     nodes: Vec<String>,
     /// The nodes of this zone (topology.kubernetes.io/zone)
@@ -39,9 +41,9 @@ pub(crate) struct HoldTargetArgs {
     pub(crate) cluster: ClusterOptions,
 }
 
-// Nodes are cluster-scoped: the command accepts -n and -A as kubectl does, without effect.
+// Nodes are cluster-scoped: the command accepts -A as kubectl does, without effect.
 #[derive(Debug, Args)]
-#[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
+#[command(mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct HoldCommandArgs {
     #[command(flatten)]
     pub(crate) targets: HoldTargetArgs,
@@ -54,20 +56,29 @@ pub(crate) struct HoldCommandArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
+#[command(mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct ReleaseCommandArgs {
     #[command(flatten)]
     pub(crate) targets: HoldTargetArgs,
     /// Restore all of the pods' own seconds, instead of the rest of their countdown (at least 30 s)
     #[arg(long)]
     full: bool,
+    /// Release the brake for this taint key: evictions because of it are not limited on nodes that have the taint
+    /// (docs/eviction-brake.md)
+    #[arg(long, value_name = "KEY", conflicts_with = "full")]
+    taint: Option<String>,
 }
 
 /// Hold or release.
 #[derive(Debug)]
 pub(crate) enum HoldAction {
-    Hold { lasts: Duration, reason: String },
+    Hold {
+        lasts: Duration,
+        reason: String,
+    },
     Release(ReleaseMode),
+    /// Release the brake for this taint key.
+    ReleaseBrake(String),
 }
 
 /// The output format.
@@ -79,10 +90,12 @@ pub(crate) enum HoldOutputFormat {
     Json,
 }
 
-/// The selected nodes.
+/// The selected nodes or pods.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum HoldTargets {
     Named(Vec<String>),
+    /// Pods of the namespace of the command line.
+    Pods(Vec<String>),
     /// The nodes with these labels and fields, in kubectl's syntax; all nodes if both are empty.
     Selected {
         labels: String,
@@ -99,6 +112,10 @@ pub(crate) enum InvalidTargets {
     AllAndSelector,
     #[error("names and --selector contradict each other; omit one of them")]
     NamesAndSelector,
+    #[error("the command line names nodes and pods; run one command for each")]
+    NodesAndPods,
+    #[error("the brake is released for nodes; omit the pods")]
+    BrakeOfPods,
 }
 
 fn hold_for(text: &str) -> Result<Duration, String> {
@@ -117,8 +134,11 @@ impl HoldCommandArgs {
 }
 
 impl ReleaseCommandArgs {
-    pub(crate) const fn action(&self) -> HoldAction {
-        HoldAction::Release(if self.full { ReleaseMode::Full } else { ReleaseMode::Remainder })
+    pub(crate) fn action(&self) -> HoldAction {
+        match &self.taint {
+            Some(key) => HoldAction::ReleaseBrake(key.clone()),
+            None => HoldAction::Release(if self.full { ReleaseMode::Full } else { ReleaseMode::Remainder }),
+        }
     }
 }
 
@@ -134,13 +154,25 @@ impl HoldTargetArgs {
         let (labels, fields) = (self.cluster.selector(), self.cluster.fields());
         let is_selected = !labels.is_empty() || !fields.is_empty();
         if !nodes.is_empty() {
+            let pods: Vec<String> =
+                nodes.iter().filter_map(|name| Some(name.strip_prefix("pod/")?.to_owned())).collect();
             let plain = |name: &String| name.strip_prefix("node/").unwrap_or(name).to_owned();
-            let named = || HoldTargets::Named(nodes.iter().map(plain).collect());
-            return (!is_selected).then(named).ok_or(InvalidTargets::NamesAndSelector);
+            return match (is_selected, pods.len()) {
+                (true, _) => Err(InvalidTargets::NamesAndSelector),
+                (false, 0) => Ok(HoldTargets::Named(nodes.iter().map(plain).collect())),
+                (false, _) if matches!(action, Some(HoldAction::ReleaseBrake(_))) => {
+                    Err(InvalidTargets::BrakeOfPods)
+                }
+                (false, count) if count == nodes.len() => Ok(HoldTargets::Pods(pods)),
+                (false, _) => Err(InvalidTargets::NodesAndPods),
+            };
         }
         match (self.all, is_selected || self.zone.is_some()) {
             (true, true) => return Err(InvalidTargets::AllAndSelector),
-            (false, false) if action.is_some() => return Err(InvalidTargets::NoNodes),
+            // The brake is released on all nodes that have the taint.
+            (false, false) if matches!(action, Some(HoldAction::Hold { .. } | HoldAction::Release(_))) => {
+                return Err(InvalidTargets::NoNodes);
+            }
             _ => {}
         }
         let zone = self.zone.as_ref().map(|zone| format!("{ZONE}={zone}"));
@@ -151,6 +183,12 @@ impl HoldTargetArgs {
 }
 
 impl HoldAction {
+    /// How long the hold lasts; `None`: it is a release.
+    pub(crate) fn lasts(&self) -> Option<Span> {
+        let Self::Hold { lasts, .. } = self else { return None };
+        Some(Span::from_micros(i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX)))
+    }
+
     pub(crate) const fn is_hold(&self) -> bool {
         matches!(self, Self::Hold { .. })
     }
@@ -160,6 +198,7 @@ impl HoldAction {
         match self {
             Self::Hold { .. } => counts.not_held,
             Self::Release(_) => counts.held,
+            Self::ReleaseBrake(_) => 0,
         }
     }
 
@@ -167,7 +206,9 @@ impl HoldAction {
         let (held, all) = (counts.held, counts.held + counts.not_held);
         match self {
             Self::Hold { .. } => format!("{held} of {} held", counted(all, "pod")),
-            Self::Release(_) => format!("{held} of {} still held", counted(all, "pod")),
+            Self::Release(_) | Self::ReleaseBrake(_) => {
+                format!("{held} of {} still held", counted(all, "pod"))
+            }
         }
     }
 }
@@ -206,6 +247,9 @@ mod tests {
         assert_eq!(targets(""), Err(InvalidTargets::NoNodes));
         assert_eq!(targets("--all -l a=b"), Err(InvalidTargets::AllAndSelector));
         assert_eq!(targets("a -l a=b"), Err(InvalidTargets::NamesAndSelector));
+        assert_eq!(targets("pod/a pod/b"), Ok(HoldTargets::Pods(vec!["a".into(), "b".into()])));
+        assert_eq!(targets("pod/a b"), Err(InvalidTargets::NodesAndPods));
+        assert_eq!(targets("pod/a -l a=b"), Err(InvalidTargets::NamesAndSelector));
         for words in ["a --all", "a --zone z", "--all --zone z", "a --for 25h", "a --for 0s"] {
             let words = std::iter::once("hold").chain(words.split_whitespace());
             assert!(HoldCommandLine::try_parse_from(words.clone()).is_err(), "{words:?}");

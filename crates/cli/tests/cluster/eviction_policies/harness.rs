@@ -85,6 +85,20 @@ impl<'c> PolicyHarness<'c> {
         self.until("the kind to be served", async || self.admin.create(POLICIES, &policy).await.ok()).await;
     }
 
+    /// Creates a pod that no controller recreates, on a node.
+    pub(super) async fn pod(&self, name: &str, node: &str) {
+        fixtures::pod(name, node).grace(0).create(&self.admin).await.unwrap();
+    }
+
+    /// What the program prints for an administrator.
+    pub(super) fn run(&self, words: &[&str]) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(words).env("KUBECONFIG", self.cluster.kubeconfig(Account::Admin, 0)).env("TZ", "UTC");
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    }
+
     /// Creates a Deployment and its budget, and waits until every pod is ready and counted.
     pub(super) async fn app(&self, name: &str, replicas: u64, limit: Value) {
         let labels = json!({"app": name});
@@ -115,13 +129,8 @@ impl<'c> PolicyHarness<'c> {
 
     /// The same by `taintward taint node`.
     pub(super) fn taint_by_taintward(&self, node: &str, words: &[&str]) -> (Timestamp, Timestamp) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
-        command.args(["taint", "node", node]).args(words);
-        command.env("KUBECONFIG", self.cluster.kubeconfig(Account::Admin, 0));
-        self.timed(|| {
-            let done = command.output().unwrap();
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        })
+        let words: Vec<&str> = ["taint", "node", node].iter().chain(words).copied().collect();
+        self.timed(|| _ = self.run(&words))
     }
 
     /// When the nodes were written that something writes.
