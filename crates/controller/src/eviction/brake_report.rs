@@ -52,8 +52,8 @@ pub(super) fn ended(
 /// What removes the reason, and what releases the pods.
 fn remedy(key: &str) -> String {
     format!(
-        "if that is a mistake: kubectl taint nodes --all {key}-; if it is intended: kubectl annotate nodes --all \
-         taintward.io/allow-no-execute={key}, or only the nodes that are meant"
+        "if that is a mistake: kubectl taint nodes --all {key}-; if it is intended: taintward release --taint {key}, or, for \
+         some of the nodes, taintward release NODE --taint {key}"
     )
 }
 
