@@ -204,7 +204,8 @@ impl<'c> PolicyHarness<'c> {
             .collect()
     }
 
-    fn requests(&self, is: impl Fn(&AuditEntry) -> bool) -> Vec<AuditEntry> {
+    /// The requests of the installed account.
+    pub(super) fn requests(&self, is: impl Fn(&AuditEntry) -> bool) -> Vec<AuditEntry> {
         let all = self.cluster.audit().unwrap().into_iter();
         all.filter(|entry| entry.user == ACCOUNT && entry.stage == "ResponseComplete" && is(entry)).collect()
     }
