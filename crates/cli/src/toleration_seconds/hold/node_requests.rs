@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn the_holds_before_are_kept_while_a_taint_counts() {
         let seconds = |after: i64| NOW.plus(Span::from_secs(after));
-        let before = HoldPeriod { since: seconds(-100), until: seconds(500) };
+        let before = HoldPeriod { since: Wall::from_secs(1_799_999_900), until: seconds(500) };
         let hold = HoldAction::Hold { lasts: Duration::from_secs(60), reason: String::new() };
         let ordered = |action: &HoldAction, text: &str| {
             let fact = NodeFact { holds: Some([before].into()), ..tainted(text) };
