@@ -15,6 +15,7 @@ mod complete;
 mod completion;
 mod completion_kind;
 mod confirm;
+mod controller_presence;
 #[cfg(test)]
 mod described;
 mod dispatch;

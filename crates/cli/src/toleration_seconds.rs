@@ -3,8 +3,7 @@
 //! - Each writes at most annotations or labels; controllers of Taintward change the pods.
 
 pub(crate) mod backfill;
-pub(crate) mod controller_presence;
-mod controller_wait;
+pub(crate) mod controller_wait;
 pub(crate) mod guard;
 pub(crate) mod hold;
 

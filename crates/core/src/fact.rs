@@ -1,11 +1,12 @@
 //! Defines the fields of a Node and a Pod that decisions about evictions need.
 
+mod hold_period;
 mod node_respect;
 
+pub use hold_period::HoldPeriod;
 pub use node_respect::{NodeRespect, RESPECT_BUDGETS, TaintRespect};
 
 use crate::identity::{NodeName, PodId, ResourceVersion, Uid};
-use crate::ordered_hold::HoldPeriod;
 use crate::scheduling::Labels;
 use crate::taint::Taint;
 use crate::time::Wall;

@@ -5,20 +5,12 @@
 //! - Invariant: holds of a pod delay an eviction by [`MAX_HOLD`] in total at most, whatever its annotation says.
 //! - See `verdict.rs` for its effect, `countdown_hold.rs` for holds that no annotation orders.
 
-use crate::time::{Mono, Now, Span, Wall};
+use crate::fact::HoldPeriod;
+use crate::time::{Mono, Now, Span};
 use crate::toleration_hold::MAX_HOLD;
 use alloc::vec::Vec;
 
-/// A hold as an annotation orders it, in server time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HoldPeriod {
-    /// When it began, or begins.
-    pub since: Wall,
-    /// When it ends, or ended.
-    pub until: Wall,
-}
-
-/// The same on the local clock.
+/// A hold that an annotation orders, on the local clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoldWindow {
     begin: Mono,

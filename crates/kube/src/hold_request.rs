@@ -5,7 +5,7 @@
 
 use crate::api_time::{micro_time, time_from_text};
 use serde::{Deserialize, Serialize};
-use taintward_core::ordered_hold::HoldPeriod;
+use taintward_core::fact::HoldPeriod;
 use taintward_core::time::Wall;
 use taintward_core::toleration_hold::{MAX_HOLD, ReleaseMode};
 use taintward_core::toleration_seconds::NodeHoldRequest;
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_orders_nothing() {
+    fn an_invalid_value_orders_nothing() {
         for text in [
             "",
             "true",

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_undecodable_as_a_whole() {
+    fn an_invalid_value_is_undecodable_as_a_whole() {
         let many = format!("[{}]", vec![r#"{"key":"k"}"#; ENTRIES_MAX + 1].join(","));
         for text in [
             "",

@@ -6,9 +6,9 @@
 use super::install_args::{InstallAction, InstallArgs, InstallPart};
 use super::{InstallError, NAME};
 use crate::args::controllers::{self, TOLERATION_GUARD, TOLERATION_HOLD};
+use crate::controller_presence::controllers_of;
 use crate::messages::counted;
 use crate::output::enumerated;
-use crate::toleration_seconds::controller_presence::controllers_of;
 use crate::toleration_seconds::each;
 use serde_json::Value;
 use taintward_kube::api::RequestError;

@@ -11,10 +11,10 @@ pub(crate) use guard_command_args::GuardCommandArgs;
 
 use crate::args::controllers::TOLERATION_GUARD;
 use crate::cluster_state::{ClusterStateError, open};
+use crate::controller_presence;
 use crate::messages::counted;
 use crate::output::{PrintError, enumerated};
 use crate::stderr;
-use crate::toleration_seconds::controller_presence;
 use crate::toleration_seconds::controller_wait::{ControllerRequest, ControllerWaitError, RemainingPods};
 use guard_command_args::{GuardAction, GuardTargets, InvalidGuardTargets};
 use guard_report::{GuardReport, GuardRow};

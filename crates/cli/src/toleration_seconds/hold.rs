@@ -14,9 +14,9 @@ pub(crate) use hold_args::{HoldCommandArgs, ReleaseCommandArgs};
 
 use crate::args::controllers::{TAINT_EVICTION, TOLERATION_HOLD};
 use crate::cluster_state::{ClusterStateError, open};
+use crate::controller_presence;
 use crate::messages::{at_moment, counted, stamp};
 use crate::output::API_VERSION;
-use crate::toleration_seconds::controller_presence;
 use crate::toleration_seconds::controller_wait::{ControllerRequest, ControllerWaitError, RemainingPods};
 use hold_args::{HoldAction, HoldOutputFormat, HoldTargetArgs, HoldTargets, InvalidTargets};
 use hold_status::HoldStatus;
@@ -177,7 +177,7 @@ impl WrittenHold<'_> {
                 let until = at_moment(now, Mono::from_micros(until.as_micros()));
                 format!("{objects}: no eviction before {until}; countdowns are paused\n")
             }
-            (_, None) => format!("{objects}: not held; countdowns go on\n"),
+            (_, None) => format!("{objects}: not held; countdowns continue\n"),
         }
     }
 }

@@ -4,10 +4,10 @@
 
 use super::countdown_record::CountdownRecord;
 use super::{ClusterSnapshot, DisruptionBudget, JobIndex, JobRecord, PodTemplate, SnapshotNode, SnapshotPod};
-use crate::fact::{BindingTimes, NodeFact, PodLifePhase};
+use crate::fact::{BindingTimes, HoldPeriod, NodeFact, PodLifePhase};
 use crate::identity::{NodeName, PodName, Uid};
 use crate::node_lifecycle::ZoneKey;
-use crate::ordered_hold::{HoldPeriod, HoldWindows};
+use crate::ordered_hold::HoldWindows;
 use crate::scheduling::{Labels, PodSchedulingSpec, ResourceRequests, Resources};
 use crate::taint_start;
 use crate::time::{Mono, Now, Wall};

@@ -1,7 +1,8 @@
 //! Defines the settings of the eviction engine.
 
+use crate::fact::HoldPeriod;
 use crate::node_limit::NodeLimit;
-use crate::ordered_hold::{HoldPeriod, HoldWindows};
+use crate::ordered_hold::HoldWindows;
 use crate::time::{Mono, Now, Span};
 use crate::toleration_matching::NumericOperators;
 

@@ -1,4 +1,7 @@
+//! Tests due dates with held time.
+
 use super::*;
+use crate::time::Wall;
 
 const NOW: i64 = 1_000;
 

@@ -2,8 +2,8 @@
 
 use super::hold_args::{HoldAction, HoldTargets};
 use taintward_core::admission::no_execute_guard::ALLOW;
+use taintward_core::fact::HoldPeriod;
 use taintward_core::fact::NodeFact;
-use taintward_core::ordered_hold::HoldPeriod;
 use taintward_core::taint::TaintEffect;
 use taintward_core::taint_edit::TaintEdit;
 use taintward_core::time::{Span, Wall};

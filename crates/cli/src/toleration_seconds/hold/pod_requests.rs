@@ -3,7 +3,7 @@
 use super::hold_args::HoldAction;
 use super::node_requests::{TRIES, hold_value};
 use serde_json::{Value, json};
-use taintward_core::ordered_hold::HoldPeriod;
+use taintward_core::fact::HoldPeriod;
 use taintward_kube::clock::Clock;
 use taintward_kube::hold_request::{HOLD, decode_periods};
 use taintward_kube::node_client::{NodeRequestError, PatchOptions};

@@ -43,7 +43,7 @@ fn held_nodes_and_pods_lose_no_pod_until_they_are_released() {
         assert!(held.contains("n1") && held.contains("repair"), "{held}");
 
         let shown = harness.run(&["release", "n1"]);
-        assert_eq!(shown, "1 node: not held; countdowns go on\n");
+        assert_eq!(shown, "1 node: not held; countdowns continue\n");
         harness.until("its pod to be evicted", async || (requested(harness).len() == 2).then_some(())).await;
         assert_eq!(requested(harness), ["free", "on-held-node"]);
         harness.run(&["release", "pod/held", "-n", "default"]);

@@ -42,10 +42,12 @@ const EXEMPT: [(&str, &str); 19] = [
 const PLACEHOLDERS: [(&str, &str); 2] = [("pod/NAME", "pod/web-1"), ("-n NAMESPACE", "-n shop")];
 
 /// Commands that a page needs before its own.
-const BEFORE: [(&str, &str); 4] = [
+const BEFORE: [(&str, &str); 6] = [
     // `pending -w` prints changes, so a pod has to count down.
     ("docs/explain.md", "kubectl taint node n1 power:NoExecute"),
     ("docs/explain.md", "kubectl get nodes,pods,events -A -o json --show-managed-fields > cluster.json"),
+    ("docs/hold.md", "kubectl taint node n1 n2 maintenance:NoExecute"),
+    ("docs/hold.md", "kubectl label node n1 topology.kubernetes.io/zone=eu-1a --overwrite"),
     ("docs/plan.md", "kubectl taint node n1 dedicated:PreferNoSchedule"),
     ("docs/taint.md", "kubectl taint node n1 n2 dedicated:PreferNoSchedule b:NoSchedule c:NoSchedule"),
 ];

@@ -4,7 +4,7 @@
 use super::world::World;
 use super::{EvictionPolicy, cluster, graceful, left_on, min_available, policy, taint_nodes};
 use crate::common::EPOCH;
-use taintward_core::ordered_hold::HoldPeriod;
+use taintward_core::fact::HoldPeriod;
 use taintward_core::testkit::toleration;
 use taintward_core::time::Wall;
 

@@ -3,8 +3,8 @@
 use super::world::{Millis, World};
 use crate::common::EPOCH;
 use taintward_core::eviction_policy::{EvictionPolicy, EvictionSubject};
+use taintward_core::fact::HoldPeriod;
 use taintward_core::fact::{PodFact, PodOwnerKind};
-use taintward_core::ordered_hold::HoldPeriod;
 use taintward_core::scheduling::Labels;
 use taintward_core::taint::keys;
 use taintward_core::time::{Span, Wall};

@@ -5,8 +5,8 @@ use super::{graceful, left_on, policy, taint_nodes};
 use crate::common::EPOCH;
 use proptest::prelude::*;
 use taintward_core::eviction_policy::{BudgetRespect, EvictionPolicy, UnavailableLimit, WaveOrder};
+use taintward_core::fact::HoldPeriod;
 use taintward_core::node_limit::NodeLimit;
-use taintward_core::ordered_hold::HoldPeriod;
 use taintward_core::time::{Span, Wall};
 
 /// What happens to the cluster.

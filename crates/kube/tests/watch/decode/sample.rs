@@ -25,7 +25,7 @@ use taintward_kube::hold_annotations::HELD;
 use taintward_kube::hold_request::{HOLD, decode_periods};
 
 /// The known ones; [`text`] adds others.
-const ANNOTATIONS: [&str; 8] = [
+const ANNOTATIONS: [&str; 9] = [
     "kubernetes.io/config.mirror",
     MADE_FOR,
     HELD,
@@ -34,11 +34,17 @@ const ANNOTATIONS: [&str; 8] = [
     UNREACHABLE_SECONDS,
     ALLOW,
     RESPECT_BUDGETS,
+    HOLD,
 ];
+
+/// Valid values of [`HOLD`] and [`RESPECT_BUDGETS`].
+const ORDER: &str = r#"{"action":"hold","since":"2026-11-22T10:00:00Z","until":"2026-11-22T11:00:00Z"}"#;
+const RESPECT: &str = r#"[{"key":"k","deadlineSeconds":60}]"#;
 
 mod lease;
 mod moment;
 mod node;
+mod pod_fact;
 
 pub(crate) use lease::sample_lease;
 pub(crate) use node::sample_node;
@@ -107,7 +113,7 @@ pub(crate) fn sample_meta() -> impl Strategy<Value = SampleMeta> {
     let when = (option::of(any::<i64>()), option::of(moment()), option::weighted(0.2, moment()));
     let label = text(&["topology.kubernetes.io/zone", "kubernetes.io/os", "app"]);
     let labels = prop_oneof![3 => Just(BTreeMap::new()), 1 => btree_map(label, text(&["z1", ""]), 0..4)];
-    let notes = vec((text(&ANNOTATIONS), text(&["true", "60", ""])), 0..3);
+    let notes = vec((text(&ANNOTATIONS), text(&["true", "60", "", ORDER, RESPECT])), 0..3);
     let group = text(&["apps/v1", "apps/v1beta2", "batch/v1", "v1", "apps"]);
     let owners = vec((group, text(&["DaemonSet", "Job", "ReplicaSet"]), option::of(any::<bool>())), 0..3);
     let managed = vec((option::of(moment()), fields(), proptest::sample::select(vec!["", "status"])), 0..4);
@@ -360,48 +366,5 @@ impl SamplePod {
 
     fn account(&self) -> Option<String> {
         self.class.as_ref().map(|class| format!("of {class}"))
-    }
-
-    pub(crate) fn fact(&self) -> PodFact {
-        let toleration = |of: &SampleToleration| Toleration {
-            key: of.0.as_deref().unwrap_or_default().into(),
-            operator: TolerationOperator::new(of.1.as_deref().unwrap_or_default()),
-            value: of.2.as_deref().unwrap_or_default().into(),
-            effect: of.3.as_deref().filter(|effect| !effect.is_empty()).map(TaintEffect::new),
-            seconds: of.4,
-        };
-        let is = |of: &&SampleCondition, kind| of.0 == kind && of.1 == "True";
-        let scheduled = self.conditions.iter().filter(|of| is(of, "PodScheduled")).find_map(|of| of.3);
-        let marked = self.conditions.iter().filter(|of| is(of, "DisruptionTarget"));
-        let is_mark = marked.into_iter().any(|of| of.2 == "DeletionByTaintManager");
-        let owns = [mark_fields("f:reason"), mark_fields("f:lastTransitionTime")];
-        let by_another =
-            self.meta.managed.iter().any(|(_, fields, sub)| sub == "status" && owns.contains(fields));
-        PodFact {
-            id: PodId::new(Uid::new(&self.meta.uid), PodName::new(&self.meta.namespace, &self.meta.name)),
-            node: NodeName::new(&self.node),
-            version: ResourceVersion::parse(&self.meta.version),
-            generation: self.meta.generation.unwrap_or(0).clamp(0, u32::MAX.into()).try_into().unwrap(),
-            tolerations: self.tolerations.iter().map(toleration).collect(),
-            priority: self.priority.unwrap_or(0),
-            node_critical: self.class.as_deref() == Some("system-node-critical"),
-            owner: self.meta.owner(),
-            life_phase: match self.phase.as_str() {
-                _ if self.meta.deleted.is_some() => PodLifePhase::Terminating,
-                "Succeeded" | "Failed" => PodLifePhase::Finished,
-                _ => PodLifePhase::Live,
-            },
-            mirror: self.meta.annotations.iter().any(|(key, _)| key == "kubernetes.io/config.mirror"),
-            marked: is_mark,
-            marked_by_another: is_mark && by_another,
-            arrival: BindingTimes {
-                scheduled: wall(scheduled),
-                started: wall(self.started),
-                created: wall(self.meta.created),
-            },
-            ready: None,
-            template: None,
-            holds: self.meta.annotation(HOLD).and_then(decode_periods),
-        }
     }
 }
