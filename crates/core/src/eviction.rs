@@ -18,6 +18,7 @@ use work_queue::{InFlightRequest, WorkQueue};
 
 mod cache;
 mod config;
+mod delay_preview;
 mod delay_reason;
 mod effect;
 mod input;
@@ -30,7 +31,8 @@ mod stats;
 mod work_queue;
 
 pub use config::{CONFIRM_AGE_LIMIT, DisruptionConditionPolicy, EvictionConfig};
-pub use delay_reason::{DelayCategory, DelayedEviction, EvictionDelayReason};
+pub use delay_preview::UndelayedEviction;
+pub use delay_reason::{BrakedKey, DelayCategory, DelayedEviction, EvictionDelayReason};
 pub use effect::EvictionEffect;
 pub use input::EvictionInput;
 pub use notice::{CancellationReason, EvictionNotice, EvictionReason, GoverningPolicy, TaintImpact};

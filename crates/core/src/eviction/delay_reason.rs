@@ -5,6 +5,7 @@ use crate::eviction_policy::BudgetFact;
 use crate::identity::{PodName, PodRef};
 use crate::time::Mono;
 use crate::workload::Workload;
+use alloc::boxed::Box;
 use core::fmt;
 
 /// A due pod that an eviction policy or the brake delays.
@@ -18,8 +19,21 @@ pub struct DelayedEviction<'a> {
     pub due: Mono,
     /// The name of the policy, if it is known.
     pub policy: Option<&'a str>,
+    /// When it is deleted in spite of its budgets; `None`: never, or its policy respects none.
+    pub forced_at: Option<Mono>,
     /// What it waits for.
     pub reason: EvictionDelayReason<'a>,
+}
+
+/// A taint key that the brake delays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrakedKey {
+    /// The key.
+    pub key: Box<str>,
+    /// How many nodes count.
+    pub nodes: usize,
+    /// How many may.
+    pub limit: usize,
 }
 
 /// What a due pod waits for. `Display` continues the sentence "the pod ...".

@@ -247,10 +247,13 @@ impl PolicyGate {
     ) -> impl Iterator<Item = DelayedEviction<'a>> {
         self.lists.waiting().filter_map(move |(waiting, list)| {
             let policy = waiting.policy.as_ref().and_then(|uid| self.objects.policy(uid));
+            let due = waiting.key.due;
+            let deadline = policy.and_then(|policy| policy.budgets).and_then(|budgets| budgets.deadline);
             Some(DelayedEviction {
                 pod: &waiting.key.pod,
                 name: name_of(&waiting.key.pod)?,
-                due: waiting.key.due,
+                due,
+                forced_at: deadline.map(|deadline| due.plus(deadline)),
                 policy: policy.map(|policy| &*policy.name),
                 reason: self.reason(list),
             })

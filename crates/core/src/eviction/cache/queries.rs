@@ -52,6 +52,12 @@ impl Cache {
         self.nodes.get(&pod.node)?.pods.get(&pod.uid).map(PodEntry::name)
     }
 
+    /// Returns the pods that have the eviction's condition.
+    pub(in crate::eviction) fn marked(&self) -> impl Iterator<Item = PodRef> {
+        let marked = self.pods().filter(|(_, pod)| pod.is_marked());
+        marked.map(|(node, pod)| PodRef { node: node.clone(), uid: pod.uid().clone() })
+    }
+
     /// Returns the UID of a node, if it exists.
     pub(in crate::eviction) fn node_uid(&self, node: &NodeName) -> Option<&Uid> {
         self.nodes.get(node)?.state.as_ref().map(NodeState::uid)

@@ -207,6 +207,11 @@ impl Brake {
         self.notices.push(EvictionNotice::BrakeEnded { key: key.into(), node, nodes, limit });
     }
 
+    /// The engaged keys.
+    pub(crate) fn engaged_keys(&self) -> impl Iterator<Item = &str> {
+        self.engaged.keys().map(|key| &**key)
+    }
+
     /// The number of engaged keys.
     pub(crate) fn engaged(&self) -> usize {
         self.engaged.len()

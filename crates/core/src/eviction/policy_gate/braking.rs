@@ -4,6 +4,7 @@ use super::PolicyGate;
 use super::brake::{Brake, BrakeCount};
 use super::wait_lists::{Delay, WaitList};
 use crate::admission::no_execute_guard::allows;
+use crate::eviction::delay_reason::BrakedKey;
 use crate::eviction::notice::EvictionNotice;
 use crate::identity::{NodeName, PodRef};
 use crate::node_limit::NodeLimit;
@@ -92,6 +93,16 @@ impl PolicyGate {
     pub(super) fn brake_count(&self, key: &str) -> BrakeCount {
         let none = BrakeCount { nodes: 0, limit: 0 };
         self.brake.as_ref().map_or(none, |brake| brake.count_of(key))
+    }
+
+    /// The keys that the brake delays.
+    pub(crate) fn braked(&self) -> Vec<BrakedKey> {
+        let counted = |brake: &Brake, key: &str| {
+            let BrakeCount { nodes, limit } = brake.count_of(key);
+            BrakedKey { key: key.into(), nodes, limit }
+        };
+        let brake = self.brake.iter();
+        brake.flat_map(|brake| brake.engaged_keys().map(|key| counted(brake, key))).collect()
     }
 
     /// The number of keys that the brake delays.

@@ -15,6 +15,12 @@ impl WorkQueue {
         &mut self.gate
     }
 
+    /// The due pods that have passed the gate or wait for their turn, with their due date.
+    pub(in crate::eviction) fn undelayed(&self) -> impl Iterator<Item = (&PodRef, Mono)> {
+        let in_hand = self.attempts.values().filter(|attempt| attempt.known_due.is_some());
+        self.due.keys().chain(in_hand.map(|attempt| &attempt.key)).map(|key| (&key.pod, key.due))
+    }
+
     /// Whether a policy or the brake may delay the next request of a pod: the one that evicts it.
     pub(in crate::eviction) fn may_delay(&self, pod: &PodRef) -> bool {
         let may_delay = self.gate.is_active() || self.gate.has_brake();
