@@ -86,6 +86,24 @@ impl ActiveControllers {
         Self { ours, place, upstreams }
     }
 
+    /// The namespace of Taintward, or of `taintward install` if no Taintward holds a lease.
+    pub(crate) const fn namespace(&self) -> &'static str {
+        match self.ours {
+            LeaseHolder::Held { .. } => self.place,
+            _ => INSTALLED,
+        }
+    }
+
+    /// Taintward's lease, in a clause.
+    pub(crate) fn described(&self) -> String {
+        described(&self.ours, self.place, OURS)
+    }
+
+    /// The word for the state of Taintward's lease.
+    pub(crate) const fn word(&self) -> &'static str {
+        word(&self.ours)
+    }
+
     /// The remark for the user; `None` if a Taintward holds its lease.
     pub(crate) fn remark(&self) -> Option<String> {
         let Self { ours, place, upstreams } = self;

@@ -19,6 +19,7 @@ use crate::pending::{self, PendingArgs};
 use crate::plan::{self, PlanArgs};
 use crate::run::RunOptions;
 use crate::sandbox::SandboxCommand;
+use crate::status::{self, StatusArgs};
 use crate::taint::{self, TaintArgs};
 use crate::toleration_seconds::backfill::BackfillCommandArgs;
 use crate::toleration_seconds::guard::GuardCommandArgs;
@@ -76,6 +77,12 @@ pub(crate) enum ProgramCommand {
         after_help = "taintward pending -A     the next evictions, in all namespaces\ntaintward pending -w     the same, live; press q to quit\n\nRead access is enough; -w needs list and watch on nodes and pods. Exit codes: 0 the list is complete, 1 a read failed or the command line is invalid."
     )]
     Pending(Box<PendingArgs>),
+    /// Shows which replica leads, and what holds, brakes or delays evictions: backlog, budgets, policies
+    #[command(
+        args_override_self = true,
+        after_help = "taintward status       once\ntaintward status -w    every two seconds, on a terminal; press q to quit\n\nThe command only reads. A part that cannot be read is unknown, and the output says why. Exit codes: 0 everything was read, 1 a read failed or the command line is invalid."
+    )]
+    Status(Box<StatusArgs>),
     /// Serves a page for a browser on this machine: nodes, taints, countdowns and decisions of a cluster, live
     #[command(
         args_override_self = true,
@@ -225,6 +232,7 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
         "plan" => &plan::EXIT_CODES,
         "explain" => &explain::EXIT_CODES,
         "pending" => &pending::EXIT_CODES,
+        "status" => &status::EXIT_CODES,
         "taint" => &taint::EXIT_CODES,
         "lint" => &lint::EXIT_CODES,
         "doctor" => &doctor::EXIT_CODES,
@@ -284,6 +292,7 @@ fn check(command: &ProgramCommand) -> Result<(), Error> {
         ProgramCommand::Plan(options) => options.check().map_err(|why| invalid(&why)),
         ProgramCommand::Explain(options) => options.check().map_err(|why| invalid(&why)),
         ProgramCommand::Pending(options) => options.check().map_err(|why| invalid(&why)),
+        ProgramCommand::Status(options) => options.check().map_err(|why| invalid(&why)),
         ProgramCommand::Install(options) => options.check().map_err(|why| invalid(&why)),
         ProgramCommand::Lint(options) => options.check().map_err(|why| invalid(&why)),
         _ => Ok(()),

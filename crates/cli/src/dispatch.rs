@@ -13,6 +13,7 @@ use crate::pending;
 use crate::plan;
 use crate::run;
 use crate::sandbox;
+use crate::status;
 use crate::stderr;
 use crate::taint;
 use crate::toleration_seconds::backfill;
@@ -52,6 +53,7 @@ fn run(command: ProgramCommand) -> ExitCode {
         ProgramCommand::Plan(options) => plan::run(&options),
         ProgramCommand::Explain(options) => explain::run(&options),
         ProgramCommand::Pending(options) => pending::run(&options),
+        ProgramCommand::Status(options) => status::run(&options),
         ProgramCommand::Board(options) => stderr::exit_code(board_command::run(&options)),
         ProgramCommand::Lint(options) => lint::run(&options),
         ProgramCommand::Doctor(options) => doctor::run(&options, &lint_counts),

@@ -1,6 +1,6 @@
 //! Formats what people read about a verdict: tolerations as in `kubectl describe`, reasons, lists.
 
-use crate::output::{PrintOptions, dated, harmless, when, wrap, zone_name};
+use crate::output::{self, PrintOptions, dated, harmless, when, wrap, zone_name};
 use crate::stderr;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -57,6 +57,11 @@ pub(crate) fn moment(now: Now, at: Mono) -> String {
 /// A past or future time: `14:03:11, in 4m12s`, `13:54:47, 4m12s ago`.
 pub(crate) fn at_moment(now: Now, at: Mono) -> String {
     when(now.wall, Wall::from_micros(at.as_micros()), &TimeZone::system())
+}
+
+/// What lasts since a time: `13:54:47, for 4m12s`.
+pub(crate) fn lasting(now: Now, since: Mono) -> String {
+    output::lasting(now.wall, Wall::from_micros(since.as_micros()), &TimeZone::system())
 }
 
 /// For programs: RFC 3339 to the second; `null` for a time that cannot be represented.

@@ -8,12 +8,10 @@ mod held_rows;
 mod list;
 mod past_list;
 mod row_table;
-mod terminal_screen;
 mod tracker;
 mod watch;
 
 pub(crate) use deadline_watch::DeadlineWatch;
-pub(crate) use terminal_screen::{TerminalScreen, quit};
 pub(crate) use watch::live_list;
 
 use crate::active_controllers::ActiveControllers;

@@ -10,7 +10,6 @@ mod serving_args;
 mod toleration_seconds_args;
 
 pub(crate) use run_args::RunOptions;
-pub(crate) use toleration_seconds_args::limit as node_limit;
 
 use crate::confirm;
 use crate::runtime::Runtime;

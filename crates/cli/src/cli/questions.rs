@@ -1,7 +1,7 @@
 //! Lists, in the help, questions and the commands that answer them.
 
 /// Questions, and the command that answers each.
-pub(crate) const QUESTIONS: [(&str, &str); 12] = [
+pub(crate) const QUESTIONS: [(&str, &str); 13] = [
     (
         "Which pods does this taint evict, when, and where can they run next?",
         "plan --taint NODE KEY=VALUE:NoExecute",
@@ -13,6 +13,7 @@ pub(crate) const QUESTIONS: [(&str, &str); 12] = [
     ("Why is this pod evicted, why does it stay, or why was it deleted?", "explain pod/NAME -n NAMESPACE"),
     ("What does this taint mean, and what happens to the node's pods?", "explain node/NAME"),
     ("Which pods are evicted next, and when?", "pending -A, pending -w"),
+    ("Which replica leads, and what delays due pods?", "status"),
     ("What happens in the cluster right now, in a browser?", "board"),
     ("Does this toleration do what its author intends?", "lint -f FILE"),
     ("Is this cluster ready, and does exactly one controller evict pods?", "doctor --pre, doctor"),

@@ -18,7 +18,7 @@ struct CommandPage {
 /// Examples that `documents/examples.rs` runs in a sandbox, as it does with docs/taint.md.
 const COMMANDS: &str = include_str!("../../tests/documents/examples/commands.md");
 
-const PAGES: [CommandPage; 19] = [
+const PAGES: [CommandPage; 20] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
@@ -71,6 +71,12 @@ const PAGES: [CommandPage; 19] = [
             "taintward pending -f cluster.yaml --as-of 2026-11-21T14:00:00Z",
         )),
         besides: "[docs/explain.md](../explain.md) describes the output of `-w`, and how the command finds the controllers that evict.",
+    },
+    CommandPage {
+        verb: "status",
+        example: None,
+        besides: "[docs/eviction-policy.md](../eviction-policy.md) and [docs/eviction-brake.md](../eviction-brake.md) describe what \
+            delays pods; [status.schema.json](../status.schema.json) describes the object of `-o json`.",
     },
     CommandPage {
         verb: "board",

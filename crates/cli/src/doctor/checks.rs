@@ -13,8 +13,9 @@ use super::LintCounts;
 use super::check::DoctorCheck;
 use super::controllers_flag::UpstreamController;
 use super::distribution::RecognizedDistribution;
-use super::facts::{ClusterFacts, DeploymentFacts};
+use super::facts::ClusterFacts;
 use crate::args::controllers;
+use crate::controller_deployment::DeploymentFacts;
 
 /// The input of the checks besides the facts.
 #[derive(Clone, Copy, Debug)]

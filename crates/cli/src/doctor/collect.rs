@@ -1,8 +1,9 @@
 //! Reads the facts from a running cluster or from files; a failed read is recorded and does not end the others.
 
-use super::facts::{ClusterFacts, DeploymentFacts, PermissionFacts, needs_whole_pod};
+use super::facts::{ClusterFacts, PermissionFacts, needs_whole_pod};
 use super::{DoctorArgs, DoctorError};
 use crate::cluster_state::{ClusterReader, ReadError};
+use crate::controller_deployment::DeploymentFacts;
 use crate::manifest::{self, YamlNode, files};
 use crate::repeated_fields;
 use futures::future::join_all;

@@ -5,6 +5,7 @@
 
 use super::controllers_flag::{ControllersFlag, UpstreamController};
 use super::facts::{ClusterFacts, DoctorNode};
+use crate::args::flag_values::flag_values;
 
 /// A distribution or provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -366,7 +367,7 @@ pub(crate) fn k3s_flag(arguments: &[String]) -> ControllersFlag {
         matches!(argument.as_str(), "--disable-cloud-controller" | "--disable-cloud-controller=true")
     });
     let mut value = if has_no_cloud { K3S_WITHOUT_CLOUD } else { K3S }.to_owned();
-    for argument in super::controllers_flag::flag_values(arguments, "kube-controller-manager-arg") {
+    for argument in flag_values(arguments, "kube-controller-manager-arg") {
         if let Some(added) = argument.strip_prefix("controllers+=") {
             value = format!("{value},{added}");
         } else if let Some(whole) = argument.strip_prefix("controllers=") {

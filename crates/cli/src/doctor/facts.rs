@@ -2,14 +2,13 @@
 //!
 //! - Invariant: each pod is summarized as it arrives, so that a large cluster needs little memory.
 
-mod deployment;
 mod pod_totals;
 mod webhook;
 
-pub(crate) use deployment::DeploymentFacts;
 pub(crate) use pod_totals::{PodTotals, TaintFacts};
 pub(crate) use webhook::WebhookFacts;
 
+use crate::controller_deployment::DeploymentFacts;
 use crate::manifest::YamlNode;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};

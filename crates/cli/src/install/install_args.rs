@@ -4,10 +4,10 @@ use super::monitoring_args::MonitoringValues;
 use crate::args::controllers::{KNOWN, TAINT_EVICTION, TOLERATION_GUARD, TWO_EVICTIONS};
 use crate::args::dry_run::DryRun;
 use crate::args::kube_args::ServerOptions;
+use crate::args::node_limit::limit;
 use crate::args::object_names;
 use crate::args::restriction_config::{RestrictionConfigError, checked};
 use crate::manifest::files::remedy;
-use crate::run::node_limit;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
@@ -305,7 +305,7 @@ fn restriction_config(file: &str) -> Result<String, RestrictionConfigError> {
 }
 
 fn brake_limit(text: &str) -> Result<String, String> {
-    node_limit(text).map(|_| text.to_owned()).map_err(|why| why.to_string())
+    limit(text).map(|_| text.to_owned()).map_err(|why| why.to_string())
 }
 
 fn controllers(text: &str) -> Result<String, String> {

@@ -6,8 +6,6 @@ use taintward_core::time::{Span, Wall};
 
 /// `14:03:11, in 4m12s`, or `14:03:11, 4m12s ago`; with the date if it is not today's.
 pub(crate) fn when(now: Wall, at: Wall, zone: &TimeZone) -> String {
-    let local =
-        |wall: Wall| Timestamp::from_microsecond(wall.as_micros()).map(|at| at.to_zoned(zone.clone()));
     let far = at.as_micros().saturating_sub(now.as_micros());
     let length = age(Span::from_micros(far.saturating_abs()));
     let distance = match far / 1_000_000 {
@@ -15,12 +13,22 @@ pub(crate) fn when(now: Wall, at: Wall, zone: &TimeZone) -> String {
         1.. => format!("in {length}"),
         _ => format!("{length} ago"),
     };
-    match (local(now), local(at)) {
-        (Ok(now), Ok(at)) if now.date() == at.date() => format!("{}, {distance}", at.strftime("%H:%M:%S")),
-        (_, Ok(at)) => format!("{}, {distance}", at.strftime("%Y-%m-%d %H:%M:%S")),
-        // Later than the latest supported date.
-        (_, Err(_)) => distance,
-    }
+    local(now, at, zone).map_or_else(|| distance.clone(), |at| format!("{at}, {distance}"))
+}
+
+/// `14:03:11, for 3h12m`, of what lasts since a time; with the date if it is not today's.
+pub(crate) fn lasting(now: Wall, since: Wall, zone: &TimeZone) -> String {
+    let length = age(Span::from_micros(now.as_micros().saturating_sub(since.as_micros())));
+    local(now, since, zone).map_or_else(|| format!("for {length}"), |since| format!("{since}, for {length}"))
+}
+
+/// `14:03:11`, or with the date if it is not today's; `None`: it is later than the latest supported date.
+fn local(now: Wall, at: Wall, zone: &TimeZone) -> Option<String> {
+    let zoned =
+        |wall: Wall| Timestamp::from_microsecond(wall.as_micros()).ok().map(|at| at.to_zoned(zone.clone()));
+    let at = zoned(at)?;
+    let is_today = zoned(now).is_some_and(|now| now.date() == at.date());
+    Some(at.strftime(if is_today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" }).to_string())
 }
 
 /// The time of a result, with the zone of all its times: `2026-11-21 15:00:00 CET`.

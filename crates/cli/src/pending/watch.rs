@@ -4,7 +4,6 @@
 
 use super::deadline_watch::{DeadlineWatch, WatchProblem};
 use super::row_table::{event_table, table};
-use super::terminal_screen::{TerminalScreen, quit};
 use super::{PendingArgs, PendingError, PendingRow, empty_list};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_change::ClusterChange;
@@ -12,6 +11,7 @@ use crate::cluster_state::ClusterReader;
 use crate::messages::{paragraph, stamp};
 use crate::output::{API_VERSION, OutputFormat, PrintOptions};
 use crate::runtime::Runtime;
+use crate::terminal_screen::{TerminalScreen, quit};
 use serde_json::json;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;

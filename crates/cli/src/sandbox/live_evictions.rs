@@ -2,7 +2,8 @@
 
 use crate::color::ColorChoice;
 use crate::output::{PrintOptions, Terminal};
-use crate::pending::{DeadlineWatch, TerminalScreen, live_list, quit};
+use crate::pending::{DeadlineWatch, live_list};
+use crate::terminal_screen::{TerminalScreen, quit};
 use futures::FutureExt as _;
 use std::io;
 use std::pin::pin;

@@ -5,7 +5,6 @@
 //!   evicts, toleration-hold-controller changes the pods, and the command waits for that.
 
 mod hold_args;
-mod hold_status;
 mod node_requests;
 mod pod_counts;
 mod pod_requests;
@@ -15,11 +14,11 @@ pub(crate) use hold_args::{HoldCommandArgs, ReleaseCommandArgs};
 use crate::args::controllers::{TAINT_EVICTION, TOLERATION_HOLD};
 use crate::cluster_state::{ClusterStateError, open};
 use crate::controller_presence;
+use crate::hold_status::HoldStatus;
 use crate::messages::{at_moment, counted, stamp};
-use crate::output::API_VERSION;
+use crate::output::{API_VERSION, PrintOptions, Terminal};
 use crate::toleration_seconds::controller_wait::{ControllerRequest, ControllerWaitError, RemainingPods};
 use hold_args::{HoldAction, HoldOutputFormat, HoldTargetArgs, HoldTargets, InvalidTargets};
-use hold_status::HoldStatus;
 use node_requests::NodeNamesError;
 use pod_counts::PodCounts;
 use serde_json::json;
@@ -114,7 +113,9 @@ async fn status(
             crate::stderr::note("no pod of these nodes is held, and no order to hold pods is in effect");
             String::new()
         }
-        HoldOutputFormat::Text => status.table(now),
+        HoldOutputFormat::Text => {
+            status.table(now).print(&PrintOptions::on(Terminal::of_standard_output(false)))
+        }
     })
 }
 

@@ -16,6 +16,9 @@ mod cli {
 mod install {
     pub(crate) mod objects;
 }
+#[allow(dead_code, reason = "each test program uses some of it")]
+#[path = "../../src/described.rs"]
+mod described;
 
 mod explain;
 mod explain_policies;
@@ -33,5 +36,6 @@ mod sandbox;
 mod sandbox_files;
 mod sandbox_node;
 mod sandbox_terminal;
+mod status;
 mod taint;
 mod uninstall;

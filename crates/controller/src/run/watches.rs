@@ -18,7 +18,6 @@ use std::sync::Arc;
 use taintward_core::dedicated_pools::PoolNodeFact;
 use taintward_core::eviction_policy::NamespaceLabelsFact;
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::toleration_guard::guarded_node;
 use taintward_kube::clock::Clock;
@@ -169,11 +168,7 @@ impl WatchedPod for TemplatedPod {
     }
 
     fn evictable(&self) -> PodFact {
-        PodFact {
-            ready: Some(self.pod.ready == Some(ConditionStatus::True)),
-            template: Some(Box::new(self.template.clone())),
-            ..self.pod.pod.clone()
-        }
+        self.with_template(self.pod.pod.clone())
     }
 }
 
@@ -193,15 +188,9 @@ fn eviction_forms<P: WatchedPod>(
     }
 }
 
-/// A node with its labels. If they cannot be decoded, nor can the node: a policy might delay evictions from it.
 fn labelled_node(node: &NodeForAllControllers, listed: bool) -> ObjectEvent<NodeFact> {
-    match &node.member {
-        Decoded::Object(member) => {
-            let labels = Some(Box::new(member.node.labels.clone()));
-            applied(NodeFact { labels, ..node.node.taints.clone() }, listed)
-        }
-        Decoded::Undecodable(_) | Decoded::Unbound(_) => ObjectEvent::Undecodable(node.identity().into()),
-    }
+    let undecodable = || ObjectEvent::Undecodable(node.identity().into());
+    node.labelled().map_or_else(undecodable, |node| applied(node, listed))
 }
 
 fn labels_of(namespace: &NamespaceObject) -> NamespaceLabelsFact {

@@ -7,7 +7,9 @@ use taintward_core::cluster_snapshot::{OwnerReference, Workload, WorkloadKind};
 use taintward_core::eviction_policy::{
     BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, PodTemplateFact, WorkloadFact,
 };
+use taintward_core::fact::PodFact;
 use taintward_core::identity::{ResourceVersion, Uid};
+use taintward_core::node_lifecycle::ConditionStatus;
 
 /// A pod with what policies select it by: another pass over its bytes, and its labels in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,6 +141,17 @@ impl WatchedObject for NamespaceLabelsFact {
 
     fn version(&self) -> Option<ResourceVersion> {
         self.version
+    }
+}
+
+impl TemplatedPod {
+    /// Returns a fact about the pod, with what policies need.
+    pub fn with_template(&self, fact: PodFact) -> PodFact {
+        PodFact {
+            ready: Some(self.pod.ready == Some(ConditionStatus::True)),
+            template: Some(Box::new(self.template.clone())),
+            ..fact
+        }
     }
 }
 

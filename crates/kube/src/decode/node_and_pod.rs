@@ -19,6 +19,16 @@ pub struct NodeForAllControllers {
     pub member: Decoded<PoolNodeFact>,
 }
 
+impl NodeForAllControllers {
+    /// Returns the fact for taint eviction with labels, which eviction policies need. `None`: if they cannot be decoded, nor
+    /// can the node, because a policy might delay evictions from it.
+    pub fn labelled(&self) -> Option<NodeFact> {
+        let Decoded::Object(member) = &self.member else { return None };
+        let labels = Some(Box::new(member.node.labels.clone()));
+        Some(NodeFact { labels, ..self.node.taints.clone() })
+    }
+}
+
 /// A pod that is read because a request about it failed: in more detail than watched pods, of which there are too many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TerminatingPod {

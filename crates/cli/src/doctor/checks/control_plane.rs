@@ -2,8 +2,9 @@
 //! enable.
 
 use super::DoctorScope;
+use crate::args::flag_values::flag_values;
 use crate::doctor::check::{CheckId, CheckVerdict, DoctorCheck, DoctorGroup};
-use crate::doctor::controllers_flag::{ControllersFlag, UpstreamController, flag_values};
+use crate::doctor::controllers_flag::{ControllersFlag, UpstreamController};
 use crate::doctor::distribution::{Distribution, k3s_flag};
 use crate::doctor::facts::{ClusterFacts, DoctorNode, NamedCount, ProgramFacts};
 

@@ -3,8 +3,9 @@
 use super::DoctorScope;
 use super::control_plane::runs;
 use super::taintward::{is_held, lease};
+use crate::args::flag_values::flag_values;
 use crate::doctor::check::{CheckId, DoctorCheck, DoctorGroup};
-use crate::doctor::controllers_flag::{UpstreamController, flag_values};
+use crate::doctor::controllers_flag::UpstreamController;
 use crate::doctor::facts::{ClusterFacts, NamedCount};
 use crate::messages::counted;
 use crate::output::age;

@@ -1,8 +1,8 @@
 //! Writes the command that applies the present installation again: its image, parts, mode and controllers.
 
 use super::DoctorScope;
-use crate::doctor::controllers_flag::flag_values;
-use crate::doctor::facts::DeploymentFacts;
+use crate::args::flag_values::flag_values;
+use crate::controller_deployment::DeploymentFacts;
 
 /// The flags of `taintward run` that `taintward install` sets itself.
 const OWN_FLAGS: [&str; 8] = [

@@ -2,8 +2,9 @@
 
 use super::DoctorScope;
 use super::install_command::install_command;
+use crate::controller_deployment::DeploymentFacts;
 use crate::doctor::check::{CheckId, DoctorCheck, DoctorGroup};
-use crate::doctor::facts::{DeploymentFacts, LeaseFacts};
+use crate::doctor::facts::LeaseFacts;
 use crate::output::age;
 use taintward_core::time::{Span, Wall};
 

@@ -1,8 +1,7 @@
 //! Summarizes a Deployment of Taintward: its replicas, and which controllers it runs in which mode.
 
-use super::{containers, strings};
 use crate::args::controllers;
-use crate::doctor::controllers_flag::flag_values;
+use crate::args::flag_values::flag_values;
 use crate::manifest::YamlNode;
 
 /// A Deployment in Taintward's namespace.
@@ -16,18 +15,27 @@ pub(crate) struct DeploymentFacts {
 }
 
 impl DeploymentFacts {
+    /// The summary of an object, with its name.
+    pub(crate) fn of_object(object: &YamlNode) -> Self {
+        let name = object.at(&["metadata", "name"]).map_or("", YamlNode::as_text);
+        Self::of(name.to_owned(), object)
+    }
+
     /// The summary of an object.
-    pub(super) fn of(name: String, object: &YamlNode) -> Self {
+    pub(crate) fn of(name: String, object: &YamlNode) -> Self {
         let number = |path: &[&str], missing| {
             object.at(path).and_then(|at| at.as_text().parse().ok()).unwrap_or(missing)
         };
-        let container = containers(object.at(&["spec", "template", "spec"])).next();
+        let items = |list: Option<&YamlNode>| list.map_or(Vec::new(), |list| list.items().to_vec());
+        let containers = items(object.at(&["spec", "template", "spec", "containers"]));
+        let container = containers.first();
+        let arguments = items(container.and_then(|container| container.get("args")));
         Self {
             name,
             replicas: number(&["spec", "replicas"], 1),
             ready: number(&["status", "readyReplicas"], 0),
             image: container.map_or("", |container| container.text("image")).to_owned(),
-            arguments: container.map(|container| strings(container.get("args"))).unwrap_or_default(),
+            arguments: arguments.iter().map(|argument| argument.as_text().to_owned()).collect(),
         }
     }
 
@@ -39,6 +47,17 @@ impl DeploymentFacts {
     /// Whether it is in observe mode.
     pub(crate) fn observes(&self) -> bool {
         flag_values(&self.arguments, "mode").last() == Some(&"observe")
+    }
+
+    /// Whether it applies eviction policies.
+    pub(crate) fn applies_policies(&self) -> bool {
+        let flag = self.arguments.iter().rev().find_map(|one| one.strip_prefix("--eviction-policies"));
+        matches!(flag, Some("" | "=true"))
+    }
+
+    /// The limit of its brake as it is written; `None`: the brake is off.
+    pub(crate) fn brake_limit(&self) -> Option<&str> {
+        flag_values(&self.arguments, "brake-limit").last().copied().filter(|limit| *limit != "off")
     }
 
     /// Whether it runs one of Taintward's controllers in a mode that writes.

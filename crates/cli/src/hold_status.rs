@@ -1,8 +1,7 @@
 //! Lists the holds: which nodes have an order, how many of their pods are held, until when, and why.
 
 use crate::messages::{moment, stamp, with_zone};
-use crate::output::{API_VERSION, PrintOptions, Table, TableColumn, Terminal};
-use crate::toleration_seconds::each;
+use crate::output::{API_VERSION, Table, TableColumn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -11,7 +10,7 @@ use taintward_core::toleration_hold::HoldOrigin;
 use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
 use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::api::{RequestBudget, RequestError};
-use taintward_kube::decode::DecodedPod;
+use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject as _};
 use taintward_kube::hold_request::{HOLD, decode_reason, decode_request};
 
 /// The holds of a node.
@@ -28,7 +27,7 @@ struct HoldRow {
 
 /// The nodes with a hold.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HoldStatus {
+pub(crate) struct HoldStatus {
     rows: BTreeMap<String, HoldRow>,
 }
 
@@ -48,7 +47,7 @@ struct AnnotatedNode {
 
 impl HoldStatus {
     /// Reads the holds; of all nodes if `names` is empty.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         client: &kube::Client,
         names: &[String],
         now: Wall,
@@ -65,8 +64,9 @@ impl HoldStatus {
             Ok(())
         })
         .await?;
-        each(client, list("pods", "spec.nodeName!="), limit, |pod: DecodedPod, _| {
-            if let Some(pod) = pod.for_holds()
+        pages(client, list("pods", "spec.nodeName!="), limit, &mut |body| {
+            if let Decoded::Object(pod) = DecodedPod::from_json(body)
+                && let Some(pod) = pod.for_holds()
                 && is_selected(pod.node.as_str())
                 && let RecordState::Known(record) = &pod.record
                 && !record.is_released()
@@ -79,6 +79,7 @@ impl HoldStatus {
                     Some(HoldOrigin::Person) | None => row.by_administrator = true,
                 }
             }
+            Ok(())
         })
         .await?;
         Ok(found)
@@ -96,12 +97,17 @@ impl HoldStatus {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    pub(super) fn object(&self) -> Value {
-        let items = self.rows.iter().map(|(node, row)| {
+    pub(crate) fn object(&self) -> Value {
+        json!({ "apiVersion": API_VERSION, "kind": "HoldStatus", "items": self.items() })
+    }
+
+    /// A row for each node, for programs.
+    pub(crate) fn items(&self) -> Vec<Value> {
+        let item = |(node, row): (&String, &HoldRow)| {
             json!({
                 "node": node,
                 "held": row.held,
@@ -109,11 +115,11 @@ impl HoldStatus {
                 "origins": row.origins().map(|(word, _)| word).collect::<Vec<_>>(),
                 "reason": row.reason,
             })
-        });
-        json!({ "apiVersion": API_VERSION, "kind": "HoldStatus", "items": items.collect::<Vec<_>>() })
+        };
+        self.rows.iter().map(item).collect()
     }
 
-    pub(super) fn table(&self, now: Wall) -> String {
+    pub(crate) fn table(&self, now: Wall) -> Table {
         let now = Now::exact(Mono::from_micros(now.as_micros()), now);
         let mut table = Table::new(vec![
             TableColumn::new("NODE").shortens(),
@@ -132,7 +138,7 @@ impl HoldStatus {
                 row.reason.clone().unwrap_or_else(|| "-".to_owned()).into(),
             ]);
         }
-        table.print(&PrintOptions::on(Terminal::of_standard_output(false)))
+        table
     }
 }
 

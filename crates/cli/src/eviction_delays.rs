@@ -1,0 +1,310 @@
+//! Reads what delays due pods: lists everything that decides it once, and asks the controller's own engine.
+//!
+//! - Invariant: the engine that is asked is private, and no effect of it is carried out.
+
+use crate::active_controllers::ActiveControllers;
+use crate::args::node_limit::{ParsedLimit, limit};
+use crate::cluster_state::ClusterReader;
+use crate::controller_deployment::DeploymentFacts;
+use crate::messages::{at_moment, stamp};
+use serde_json::{Value, json};
+use taintward_core::admission::LabelSelector;
+use taintward_core::admission::no_execute_guard::ALLOW;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::engine::Engine as _;
+use taintward_core::eviction::{
+    BrakedKey, DelayCategory, DelayedEviction, EvictionConfig, EvictionDelayReason, EvictionEngine,
+    EvictionInput,
+};
+use taintward_core::eviction_policy::{BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind};
+use taintward_core::identity::{PodName, PodRef, Uid};
+use taintward_core::node_limit::NodeLimit;
+use taintward_core::object_event::ObjectEvent;
+use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::api::RequestError;
+use taintward_kube::api::paged_list::ListRequest;
+use taintward_kube::decode::{
+    ApiResource, Decoded, DeploymentObject, NodeForAllControllers, ReplicaSetObject, StatefulSetObject,
+    TemplatedPod, WatchedObject,
+};
+
+/// The settings of the controller that decide about delays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DelaySettings {
+    pub(crate) numeric: NumericOperators,
+    /// Whether it applies eviction policies.
+    pub(crate) policies: bool,
+    pub(crate) brake: Option<NodeLimit>,
+}
+
+impl DelaySettings {
+    /// Those of a Deployment. Without one, a policy that exists counts as applied, and the brake as off.
+    pub(crate) fn of(deployment: Option<&DeploymentFacts>, numeric: NumericOperators) -> Self {
+        let brake = deployment.and_then(DeploymentFacts::brake_limit).and_then(|text| limit(text).ok());
+        Self {
+            numeric,
+            policies: deployment.is_none_or(DeploymentFacts::applies_policies),
+            brake: brake.and_then(ParsedLimit::limit),
+        }
+    }
+}
+
+/// The Deployment of the controller; `None`: it has none, as in a sandbox.
+pub(crate) async fn deployment(
+    reader: &ClusterReader<'_>,
+    controllers: &ActiveControllers,
+) -> Result<Option<DeploymentFacts>, RequestError> {
+    let mut found: Vec<DeploymentFacts> = Vec::new();
+    let request =
+        ListRequest { namespace: controllers.namespace(), ..ListRequest::all("apps", "deployments") };
+    let add = &mut |json: &[u8]| {
+        found.push(DeploymentFacts::of_object(&serde_json::from_slice(json)?));
+        Ok(())
+    };
+    reader.each(request, add).await?;
+    found.sort_by_key(|one| !one.evicts());
+    Ok(found.into_iter().find(DeploymentFacts::is_controller))
+}
+
+/// A due pod, and what delays it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DuePod {
+    pub(crate) namespace: String,
+    pub(crate) pod: String,
+    pub(crate) uid: Uid,
+    pub(crate) node: String,
+    pub(crate) since: Mono,
+    /// `None`: nothing that objects show.
+    pub(crate) delay: Option<PodDelay>,
+}
+
+/// What delays a due pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PodDelay {
+    pub(crate) category: DelayCategory,
+    /// The name of the policy, if one delays it.
+    policy: Option<String>,
+    /// Continues the sentence "the pod ...".
+    message: String,
+    /// When it is deleted in spite of its budgets.
+    forced_at: Option<Mono>,
+    /// The command that ends the delay of the brake.
+    release: Option<String>,
+    /// The only budget that it waits for.
+    pub(crate) budget: Option<DelayingBudget>,
+}
+
+/// A budget that a due pod waits for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct DelayingBudget {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) never_allows: bool,
+}
+
+impl PodDelay {
+    fn of(delayed: &DelayedEviction<'_>, error: Option<&RequestError>) -> Self {
+        let reason = &delayed.reason;
+        let message = match (reason, error) {
+            // The lists are complete, except for those that could not be read.
+            (EvictionDelayReason::Lists, Some(error)) => format!("may wait for an eviction policy: {error}"),
+            _ => reason.to_string(),
+        };
+        let budget = match reason {
+            EvictionDelayReason::Budget(fact) => Some(DelayingBudget {
+                namespace: fact.budget.namespace.to_string(),
+                name: fact.budget.name.to_string(),
+                never_allows: reason.remedy().is_some(),
+            }),
+            _ => None,
+        };
+        let release = match reason {
+            EvictionDelayReason::Brake { key, .. } => Some(release_command(key)),
+            _ => None,
+        };
+        Self {
+            category: reason.category(),
+            release,
+            policy: delayed.policy.map(ToOwned::to_owned),
+            message,
+            forced_at: delayed.forced_at.filter(|_| reason.category() == DelayCategory::Budget),
+            budget,
+        }
+    }
+
+    /// The sentence for people: what the pod waits for, and until when at most.
+    pub(crate) fn sentence(&self, now: Now) -> String {
+        let until = match (self.category, self.forced_at) {
+            (DelayCategory::Budget, Some(at)) => format!("; deleted at {}", at_moment(now, at)),
+            (DelayCategory::Budget, None) => "; without a deadline, so never forced".to_owned(),
+            _ => self.release.as_ref().map(|command| format!("; to evict: {command}")).unwrap_or_default(),
+        };
+        let policy = self.policy.as_ref().map(|name| format!(" (policy {name})")).unwrap_or_default();
+        format!("{}{until}{policy}", self.message)
+    }
+
+    /// For programs.
+    pub(crate) fn object(&self) -> Value {
+        json!({
+            "reason": category(self.category),
+            "message": self.message,
+            "policy": self.policy,
+            "until": self.forced_at.map(stamp),
+        })
+    }
+}
+
+/// The word for programs.
+pub(crate) fn category(category: DelayCategory) -> String {
+    category.as_str().to_lowercase()
+}
+
+/// The command that ends the delay of a braked key, if its taints are intended on all nodes.
+pub(crate) fn release_command(key: &str) -> String {
+    format!("kubectl annotate nodes --all {ALLOW}={key}")
+}
+
+/// The due pods of a cluster, as its controller decides about them.
+pub(crate) struct EvictionDelays {
+    /// Each due pod has had its turn.
+    engine: EvictionEngine,
+    /// What could not be read, of what policies need.
+    pub(crate) unread: Option<RequestError>,
+}
+
+impl EvictionDelays {
+    /// # Errors
+    /// Why nodes or pods cannot be read: then no pod can be judged.
+    pub(crate) async fn read(
+        reader: &ClusterReader<'_>,
+        settings: DelaySettings,
+        now: Wall,
+    ) -> Result<Self, RequestError> {
+        let now = Now::exact(Mono::from_micros(now.as_micros()), now);
+        let mut policies = Vec::new();
+        let listed = match settings.policies {
+            true => list::<EvictionPolicyFact>(reader, |event| policies.push(event)).await,
+            false => Ok(()),
+        };
+        let is_absent = listed.as_ref().is_err_and(|error| error.failure == ApiFailure::NotFound);
+        let mut unread = listed.err().filter(|_| !is_absent);
+        let engine = EvictionEngine::new(EvictionConfig {
+            numeric: settings.numeric,
+            starts_as_named: true,
+            policies: settings.policies && unread.is_none(),
+            brake: settings.brake,
+            ..EvictionConfig::default()
+        });
+        let mut reading = DelayReading { engine, now };
+        if is_absent {
+            reading.handle(EvictionInput::PolicyDefinitionAbsent(true));
+        }
+        policies.into_iter().for_each(|event| reading.handle(EvictionInput::Policies(event)));
+        unread = unread.or(reading.surroundings(reader).await.err());
+        list::<NodeForAllControllers>(reader, |event| {
+            reading.handle(EvictionInput::Nodes(match event.into_object() {
+                Ok((node, listed)) => {
+                    let undecodable = || ObjectEvent::Undecodable(node.identity().into());
+                    node.labelled().map_or_else(undecodable, |fact| ObjectEvent::Applied { fact, listed })
+                }
+                Err(event) => event,
+            }));
+        })
+        .await?;
+        list::<TemplatedPod>(reader, |event| {
+            let fact = event.map(|pod| pod.with_template(pod.pod.for_display()));
+            reading.handle(EvictionInput::Pods(fact));
+        })
+        .await?;
+        Ok(Self { engine: reading.engine.after_turns(now), unread })
+    }
+
+    /// All due pods, the one that has been due longest first.
+    pub(crate) fn due_pods(&self) -> Vec<DuePod> {
+        let delayed = self.engine.delayed().map(|delayed| {
+            let delay = PodDelay::of(&delayed, self.unread.as_ref());
+            (delayed.pod, delayed.name, delayed.due, Some(delay))
+        });
+        let undelayed = self.engine.undelayed().map(|due| (due.pod, due.name, due.due, None));
+        let due_pod = |(pod, name, since, delay): (&PodRef, &PodName, Mono, Option<PodDelay>)| DuePod {
+            namespace: name.namespace().to_owned(),
+            pod: name.name().to_owned(),
+            uid: pod.uid.clone(),
+            node: pod.node.to_string(),
+            since,
+            delay,
+        };
+        let mut all: Vec<DuePod> = delayed.chain(undelayed).map(due_pod).collect();
+        all.sort_by(|a, b| (a.since, &a.namespace, &a.pod).cmp(&(b.since, &b.namespace, &b.pod)));
+        all
+    }
+
+    /// The number of pods with a deadline.
+    pub(crate) fn counting(&self) -> usize {
+        self.engine.stats().counting
+    }
+
+    /// The taint keys that the brake delays.
+    pub(crate) fn braked_keys(&self) -> Vec<BrakedKey> {
+        self.engine.braked_keys()
+    }
+}
+
+/// An engine that is being told what exists.
+struct DelayReading {
+    engine: EvictionEngine,
+    now: Now,
+}
+
+impl DelayReading {
+    fn handle(&mut self, input: EvictionInput) {
+        self.engine.handle(input, self.now);
+        // No command logs notices.
+        drop(self.engine.take_notices());
+    }
+
+    /// Reads the objects that the policies need; a user may read one kind and not another.
+    async fn surroundings(&mut self, reader: &ClusterReader<'_>) -> Result<(), RequestError> {
+        let selects_namespaces =
+            |fact: &EvictionPolicyFact| fact.policy.namespaces != LabelSelector::default();
+        if self.engine.policy_statuses(self.now).iter().any(|(fact, _)| selects_namespaces(fact)) {
+            list::<NamespaceLabelsFact>(reader, |event| self.handle(EvictionInput::Namespaces(event)))
+                .await?;
+        }
+        if self.engine.needs_budgets() {
+            list::<BudgetFact>(reader, |event| self.handle(EvictionInput::Budgets(event))).await?;
+        }
+        if self.engine.needs_workloads() {
+            use ReplicatedKind::{Deployment, ReplicaSet, StatefulSet};
+            let mut handle = |kind, event| self.handle(EvictionInput::Workloads(kind, event));
+            list::<DeploymentObject>(reader, |event| handle(Deployment, event.map(|one| one.0))).await?;
+            list::<ReplicaSetObject>(reader, |event| handle(ReplicaSet, event.map(|one| one.0))).await?;
+            list::<StatefulSetObject>(reader, |event| handle(StatefulSet, event.map(|one| one.0))).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Lists a kind as a watch delivers its first list.
+async fn list<F: WatchedObject>(
+    reader: &ClusterReader<'_>,
+    mut take: impl FnMut(ObjectEvent<F>),
+) -> Result<(), RequestError> {
+    let ApiResource { group, plural, field_selector, .. } = F::RESOURCE;
+    let fields = field_selector.unwrap_or_default();
+    take(ObjectEvent::ListStarted { silent_since: None });
+    let add = &mut |json: &[u8]| {
+        match F::from_json(json) {
+            Decoded::Object(fact) => take(ObjectEvent::Applied { fact, listed: true }),
+            Decoded::Undecodable(object) => {
+                object.identity.into_iter().for_each(|one| take(ObjectEvent::Undecodable(one.into())));
+            }
+            Decoded::Unbound(_) => {}
+        }
+        Ok(())
+    };
+    reader.each(ListRequest { fields, ..ListRequest::all(group, plural) }, add).await?;
+    take(ObjectEvent::ListCompleted);
+    Ok(())
+}

@@ -1,0 +1,260 @@
+//! Reads each part of the status; a part that cannot be read does not prevent the others.
+
+use crate::active_controllers::{ActiveControllers, LeaseHolder};
+use crate::args::node_limit::limit;
+use crate::cluster_state::ClusterReader;
+use crate::controller_deployment::DeploymentFacts;
+use crate::eviction_delays::{self, DelaySettings, DelayingBudget, DuePod, EvictionDelays};
+use crate::hold_status::HoldStatus;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{BrakedKey, DelayCategory};
+use taintward_core::node_limit::NodeLimit;
+use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::api::RequestError;
+use taintward_kube::api::paged_list::ListRequest;
+
+/// The state of Taintward in a cluster.
+pub(super) struct ClusterStatus {
+    /// The cluster, for people.
+    pub(super) from: String,
+    pub(super) now: Now,
+    pub(super) controllers: ActiveControllers,
+    pub(super) deployment: StatusPart<DeploymentFacts>,
+    pub(super) backlog: StatusPart<EvictionBacklog>,
+    pub(super) holds: StatusPart<HoldStatus>,
+    pub(super) brake: StatusPart<Vec<BrakedKey>>,
+    pub(super) policies: StatusPart<Vec<PolicyRow>>,
+}
+
+/// A part of the status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum StatusPart<T> {
+    Known(T),
+    /// The cluster does not have it: why it is unknown.
+    Absent(String),
+    /// It could not be read.
+    Unread(String),
+}
+
+/// The pods that are due, or will be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct EvictionBacklog {
+    /// Those that are due, the one that has been due longest first.
+    pub(super) due: Vec<DuePod>,
+    /// The number of pods with a deadline.
+    pub(super) counting: usize,
+    /// What could not be read of what delays pods.
+    pub(super) unread: Option<String>,
+}
+
+impl EvictionBacklog {
+    /// How many due pods wait, by reason.
+    pub(super) fn waiting(&self) -> BTreeMap<DelayCategory, usize> {
+        let mut waiting = BTreeMap::new();
+        for delay in self.due.iter().filter_map(|pod| pod.delay.as_ref()) {
+            *waiting.entry(delay.category).or_default() += 1;
+        }
+        waiting
+    }
+
+    /// How many pods wait for each budget.
+    pub(super) fn budgets(&self) -> BTreeMap<&DelayingBudget, usize> {
+        let mut budgets = BTreeMap::new();
+        for budget in self.due.iter().filter_map(|pod| pod.delay.as_ref()?.budget.as_ref()) {
+            *budgets.entry(budget).or_default() += 1;
+        }
+        budgets
+    }
+}
+
+/// What an `EvictionPolicy` and its status say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct PolicyRow {
+    #[serde(default)]
+    metadata: PolicyMetadata,
+    #[serde(default)]
+    status: PolicyStatus,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+struct PolicyMetadata {
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct PolicyStatus {
+    governed: u64,
+    waiting: BTreeMap<String, u64>,
+    forced: u64,
+    conditions: Vec<PolicyCondition>,
+}
+
+/// A condition of a policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct PolicyCondition {
+    #[serde(rename = "type")]
+    kind: String,
+    pub(super) status: String,
+    pub(super) reason: String,
+    pub(super) message: String,
+}
+
+impl PolicyRow {
+    pub(super) fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    pub(super) fn governed(&self) -> u64 {
+        self.status.governed
+    }
+
+    pub(super) fn waiting(&self) -> u64 {
+        self.status.waiting.values().sum()
+    }
+
+    pub(super) fn forced(&self) -> u64 {
+        self.status.forced
+    }
+
+    pub(super) fn condition(&self, kind: &str) -> Option<&PolicyCondition> {
+        self.status.conditions.iter().find(|condition| condition.kind == kind)
+    }
+
+    /// What a person has to know: why it is not ready, or blocked; `None`: all is well, or no controller has reported.
+    pub(super) fn complaint(&self) -> Option<&str> {
+        let not_ready = self.condition("Ready").filter(|ready| ready.status != "True");
+        let blocked = self.condition("Blocked").filter(|blocked| blocked.status == "True");
+        not_ready.or(blocked).map(|condition| &*condition.message)
+    }
+}
+
+impl<T> StatusPart<T> {
+    fn of(read: Result<T, RequestError>) -> Self {
+        match read {
+            Ok(part) => Self::Known(part),
+            Err(error) if error.failure == ApiFailure::NotFound => Self::Absent(error.to_string()),
+            Err(error) => Self::Unread(error.to_string()),
+        }
+    }
+
+    pub(super) const fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(part) => Some(part),
+            Self::Absent(_) | Self::Unread(_) => None,
+        }
+    }
+
+    fn error(&self) -> Option<&String> {
+        match self {
+            Self::Unread(why) => Some(why),
+            Self::Known(_) | Self::Absent(_) => None,
+        }
+    }
+
+    /// Another part that follows from this one.
+    fn derive<U>(&self, form: impl FnOnce(&T) -> StatusPart<U>) -> StatusPart<U> {
+        match self {
+            Self::Known(part) => form(part),
+            Self::Absent(why) => StatusPart::Absent(why.clone()),
+            Self::Unread(why) => StatusPart::Unread(why.clone()),
+        }
+    }
+}
+
+impl ClusterStatus {
+    pub(super) async fn read(reader: &ClusterReader<'_>) -> Self {
+        let wall = reader.clock.now().wall;
+        let now = Now::exact(Mono::from_micros(wall.as_micros()), wall);
+        let controllers = ActiveControllers::of(reader, wall).await;
+        let (deployment, holds, policies) = tokio::join!(
+            eviction_delays::deployment(reader, &controllers),
+            HoldStatus::read(&reader.connected.streams, &[], wall, reader.cluster.server.timeout),
+            policies(reader)
+        );
+        let missing = || {
+            StatusPart::Absent(format!(
+                "namespace {} has no Deployment of Taintward",
+                controllers.namespace()
+            ))
+        };
+        let deployment = StatusPart::of(deployment);
+        let deployment = deployment.derive(|found| found.clone().map_or_else(missing, StatusPart::Known));
+        let settings = DelaySettings::of(deployment.known(), NumericOperators::Off);
+        let (backlog, braked) = backlog(reader, settings, wall).await;
+        let brake = brake(&deployment).derive(|_| braked);
+        let (from, holds) = (reader.place(), StatusPart::of(holds));
+        Self { from, now, controllers, deployment, backlog, holds, brake, policies }
+    }
+
+    /// What could not be read, without what the cluster does not have.
+    pub(super) fn read_errors(&self) -> Vec<String> {
+        let lease = match &self.controllers.ours {
+            LeaseHolder::Unread(_) => Some(self.controllers.described()),
+            _ => None,
+        };
+        let known = self.backlog.known();
+        let parts = [
+            lease.as_ref(),
+            self.deployment.error(),
+            self.backlog.error(),
+            known.and_then(|backlog| backlog.unread.as_ref()),
+            self.holds.error(),
+            self.policies.error(),
+        ];
+        let mut errors: Vec<String> = Vec::new();
+        for error in parts.into_iter().flatten() {
+            // Several parts need the same objects.
+            if !errors.contains(error) {
+                errors.push(error.clone());
+            }
+        }
+        errors
+    }
+}
+
+/// The brake; `None`: it is off.
+fn brake(deployment: &StatusPart<DeploymentFacts>) -> StatusPart<Option<NodeLimit>> {
+    deployment.derive(|deployment| match deployment.brake_limit().map(limit) {
+        None => StatusPart::Known(None),
+        Some(Ok(limit)) => StatusPart::Known(limit.limit()),
+        Some(Err(why)) => StatusPart::Absent(format!("--brake-limit of the Deployment: {why}")),
+    })
+}
+
+/// The due pods, and the keys that the brake delays.
+async fn backlog(
+    reader: &ClusterReader<'_>,
+    settings: DelaySettings,
+    now: Wall,
+) -> (StatusPart<EvictionBacklog>, StatusPart<Vec<BrakedKey>>) {
+    let delays = StatusPart::of(EvictionDelays::read(reader, settings, now).await);
+    let backlog = delays.derive(|delays| {
+        StatusPart::Known(EvictionBacklog {
+            due: delays.due_pods(),
+            counting: delays.counting(),
+            unread: delays.unread.as_ref().map(ToString::to_string),
+        })
+    });
+    (backlog, delays.derive(|delays| StatusPart::Known(delays.braked_keys())))
+}
+
+/// The policies with their statuses.
+async fn policies(reader: &ClusterReader<'_>) -> StatusPart<Vec<PolicyRow>> {
+    let mut rows: Vec<PolicyRow> = Vec::new();
+    let add = &mut |json: &[u8]| {
+        rows.push(serde_json::from_slice(json)?);
+        Ok(())
+    };
+    let listed = reader.each(ListRequest::all("taintward.io", "evictionpolicies"), add).await;
+    rows.sort_by(|a, b| a.name().cmp(b.name()));
+    match StatusPart::of(listed) {
+        StatusPart::Absent(_) => StatusPart::Absent("the kind EvictionPolicy is not installed".to_owned()),
+        part => part.derive(|()| StatusPart::Known(rows)),
+    }
+}

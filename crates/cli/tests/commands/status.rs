@@ -1,0 +1,254 @@
+//! Tests what `taintward status` says about pods that policies and the brake delay.
+
+use crate::cli::reluctant::{There, serve};
+use crate::cli::running::{TestFolder, text};
+use crate::described::{check, schema};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::process::{Command, Stdio};
+
+/// Exit code, standard output, standard error.
+fn run(kubeconfig: &str, typed: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(typed.split(' ')).stdin(Stdio::null()).env("KUBECONFIG", kubeconfig).env("TZ", "UTC");
+    let done = command.output().unwrap();
+    (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
+}
+
+fn ago(seconds: i64) -> String {
+    format!("{:.6}", Timestamp::now() - SignedDuration::from_secs(seconds))
+}
+
+/// So many seconds ago, as taints and pods name times.
+fn second(seconds: i64) -> String {
+    format!("{:.0}", Timestamp::now() - SignedDuration::from_secs(seconds))
+}
+
+fn list(items: &[Value]) -> String {
+    json!({ "metadata": {}, "items": items }).to_string()
+}
+
+/// A node with this NoExecute taint since ten minutes ago.
+fn node(name: &str, taint: Option<&str>) -> Value {
+    let instance = |key| json!({ "key": key, "effect": "NoExecute", "timeAdded": second(600) });
+    let taints: Vec<Value> = taint.map(instance).into_iter().collect();
+    json!({ "metadata": { "name": name, "uid": name }, "spec": { "taints": taints } })
+}
+
+fn pod(name: &str, node: &str, tolerations: &Value) -> Value {
+    let metadata = json!({ "name": name, "namespace": "shop", "uid": name, "labels": { "app": name },
+        "creationTimestamp": second(3_600) });
+    let conditions = json!([
+        { "type": "PodScheduled", "status": "True", "lastTransitionTime": second(3_600) },
+        { "type": "Ready", "status": "True", "lastTransitionTime": second(3_600) },
+    ]);
+    json!({
+        "metadata": metadata,
+        "spec": { "nodeName": node, "tolerations": tolerations },
+        "status": { "phase": "Running", "startTime": second(3_600), "conditions": conditions },
+    })
+}
+
+fn budget(name: &str, spec: &Value) -> Value {
+    let mut spec = spec.clone();
+    spec["selector"] = json!({ "matchLabels": { "app": name } });
+    let status = json!({ "currentHealthy": 1, "desiredHealthy": 1, "disruptionsAllowed": 0, "expectedPods": 1,
+        "observedGeneration": 1 });
+    let metadata =
+        json!({ "name": name, "namespace": "shop", "uid": format!("budget-{name}"), "generation": 1 });
+    json!({ "metadata": metadata, "spec": spec, "status": status })
+}
+
+fn policy(name: &str, respects: &Value) -> Value {
+    let condition = |kind: &str, status: &str, message: &str| {
+        json!({ "type": kind, "status": status, "reason": "Tested", "message": message,
+            "lastTransitionTime": second(60), "observedGeneration": 1 })
+    };
+    json!({
+        "metadata": { "name": name, "uid": format!("policy-{name}"), "generation": 1 },
+        "spec": { "taints": [{ "key": "maintenance" }], "respectBudgets": respects,
+            "podSelector": { "matchLabels": { "app": name } } },
+        "status": { "governed": 1, "waiting": { "budget": 1 }, "forced": 3, "conditions": [
+            condition("Ready", "True", "fine"), condition("Blocked", "True", "a pod waits for a person")] },
+    })
+}
+
+fn lease() -> Value {
+    json!({ "metadata": { "name": "taintward" }, "spec": { "holderIdentity": "taintward-0", "leaseDurationSeconds": 15,
+        "acquireTime": ago(7_200), "renewTime": ago(1) } })
+}
+
+fn deployment() -> Value {
+    let arguments = ["run", "--eviction-policies=true", "--brake-limit=1"];
+    let containers = json!([{ "name": "taintward", "image": "taintward", "args": arguments }]);
+    json!({ "metadata": { "name": "taintward", "namespace": "taintward-system" },
+        "spec": { "template": { "spec": { "containers": containers } } } })
+}
+
+/// The pods `forced` and `endless` wait for budgets, `free` and `other` for the brake; `later` counts down, `never` stays.
+fn pods() -> String {
+    let tolerates = |seconds: Option<i64>| {
+        let mut toleration = json!({ "key": "maintenance", "operator": "Exists" });
+        if let Some(seconds) = seconds {
+            toleration["tolerationSeconds"] = json!(seconds);
+        }
+        json!([toleration])
+    };
+    list(&[
+        pod("forced", "n1", &json!([])),
+        pod("endless", "n1", &json!([])),
+        pod("later", "n1", &tolerates(Some(3_600))),
+        pod("never", "n1", &tolerates(None)),
+        pod("free", "n2", &json!([])),
+        pod("other", "n3", &json!([])),
+        pod("calm", "n4", &json!([])),
+    ])
+}
+
+fn nodes() -> String {
+    let mut held = node("n4", None);
+    let order = json!({ "action": "hold", "since": second(60), "until": second(-3_600), "reason": "disks" });
+    held["metadata"]["annotations"] = json!({ "taintward.io/hold": order.to_string() });
+    list(&[node("n1", Some("maintenance")), node("n2", Some("k")), node("n3", Some("k")), held])
+}
+
+/// A server with all of that; the collections of `hidden` may not be read.
+fn server(folder: &TestFolder, hidden: &'static [&'static str]) -> String {
+    let budgets =
+        [budget("forced", &json!({ "minAvailable": 1 })), budget("endless", &json!({ "maxUnavailable": 0 }))];
+    let policies = [policy("forced", &json!({ "deadlineSeconds": 3_600 })), policy("endless", &json!({}))];
+    let objects = [
+        ("/api/v1/nodes", nodes()),
+        ("/api/v1/pods", pods()),
+        ("/api/v1/namespaces/shop/pods", pods()),
+        ("/apis/policy/v1/poddisruptionbudgets", list(&budgets)),
+        ("/apis/taintward.io/v1alpha1/evictionpolicies", list(&policies)),
+        ("/apis/apps/v1/namespaces/taintward-system/deployments", list(&[deployment()])),
+        ("/apis/coordination.k8s.io/v1/namespaces/taintward-system/leases/taintward", lease().to_string()),
+    ];
+    let objects = objects.map(|(path, text)| (path, &*text.leak()));
+    serve(folder, move |path| {
+        let is_hidden = hidden.iter().any(|plural| path.ends_with(plural));
+        match objects.iter().find(|(known, _)| *known == path) {
+            Some(_) if is_hidden => There::Hidden,
+            Some((_, text)) => There::Object(text),
+            None => There::Nothing,
+        }
+    })
+}
+
+fn object(out: &str) -> Value {
+    let status = serde_json::from_str(out).unwrap();
+    check(&schema("status.schema.json"), &status);
+    status
+}
+
+/// The due pods, with the reason and the policy of their delay.
+fn due(status: &Value) -> Vec<(&str, &str, &str)> {
+    let pods = status["backlog"]["pods"].as_array().unwrap();
+    let mut due: Vec<(&str, &str, &str)> = pods
+        .iter()
+        .map(|pod| {
+            let text = |name: &str| pod["delay"][name].as_str().unwrap_or("-");
+            (pod["pod"].as_str().unwrap(), text("reason"), text("policy"))
+        })
+        .collect();
+    due.sort_unstable();
+    due
+}
+
+#[test]
+fn a_status_has_the_leader_and_everything_that_delays_a_pod() {
+    let folder = TestFolder::named("status");
+    let kubeconfig = server(&folder, &[]);
+    let (code, out, stderr) = run(&kubeconfig, "status -o json");
+    assert_eq!((code, stderr.as_str()), (0, ""), "{out}");
+    let status = object(&out);
+    assert_eq!(status["leader"]["holder"], "taintward-0");
+    assert_eq!(
+        due(&status),
+        [
+            ("endless", "budget", "endless"),
+            ("forced", "budget", "forced"),
+            ("free", "brake", "-"),
+            ("other", "brake", "-"),
+        ],
+        "no other pod is due"
+    );
+    let backlog = &status["backlog"];
+    assert_eq!((&backlog["due"], &backlog["countingDown"]), (&json!(4), &json!(1)));
+    assert_eq!(backlog["waiting"], json!({"budget": 2, "limit": 0, "order": 0, "policy": 0, "brake": 2}));
+    for pod in backlog["pods"].as_array().unwrap() {
+        assert_eq!(pod["delay"]["until"].is_null(), pod["pod"] != "forced", "only one has a deadline: {pod}");
+    }
+    assert_eq!((&status["brake"][0]["key"], &status["brake"][0]["nodes"]), (&json!("k"), &json!(2)));
+    let budget = |name, never| json!({"namespace": "shop", "name": name, "waiting": 1, "neverAllows": never});
+    assert_eq!(status["budgets"], json!([budget("endless", true), budget("forced", false)]));
+    assert_eq!((&status["holds"][0]["node"], &status["policies"][1]["forced"]), (&json!("n4"), &json!(3)));
+
+    let (code, out, _) = run(&kubeconfig, "status");
+    assert_eq!(code, 0);
+    for words in [
+        "Leader:     taintward-0 leads since ",
+        ", for 120m\n",
+        "Mode:       enforce, --eviction-policies, --brake-limit=1 (Deployment taintward)\n",
+        "4 pods are due: 2 wait for a budget, 2 wait for the brake; 1 pod counting down\n",
+        "kubectl annotate nodes --all taintward.io/allow-no-execute=k",
+        "shop/endless        1   never",
+        "waits for budget shop/endless, which never allows a disruption; without a deadline, so never forced",
+        "a pod waits for a person",
+        "administrator   disks",
+    ] {
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(squeezed(&out).contains(&squeezed(words)), "{words}: {out}");
+    }
+    let (code, _, stderr) = run(&kubeconfig, "status -w");
+    assert!(code == 1 && stderr.contains("-w draws on a terminal"), "{stderr}");
+}
+
+#[test]
+fn what_may_not_be_read_is_unknown_and_the_rest_is_known() {
+    let folder = TestFolder::named("status-budgets");
+    let kubeconfig = server(&folder, &["poddisruptionbudgets"]);
+    let (code, out, stderr) = run(&kubeconfig, "status -o json");
+    assert_eq!((code, stderr.as_str()), (1, ""), "{out}");
+    let status = object(&out);
+    let error = status["readErrors"][0].as_str().unwrap();
+    assert!(error.contains("poddisruptionbudgets"), "{error}");
+    assert_eq!(due(&status).len(), 4);
+    assert!(out.contains("may wait for an eviction policy: "), "{out}");
+    let (code, out, _) = run(&kubeconfig, "status");
+    assert!(code == 1 && out.contains("Delays:     unknown: "), "{out}");
+
+    let folder = TestFolder::named("status-pods");
+    let kubeconfig = server(&folder, &["pods", "leases/taintward"]);
+    let (code, out, _) = run(&kubeconfig, "status");
+    assert_eq!(code, 1);
+    assert!(out.contains("Backlog:    unknown: ") && out.contains("endless"), "policies are known: {out}");
+    let (_, out, _) = run(&kubeconfig, "status -o json");
+    let status = object(&out);
+    assert_eq!((&status["backlog"], &status["leader"]["state"]), (&Value::Null, &json!("Unknown")));
+}
+
+#[test]
+fn a_cluster_without_taintward_is_no_error() {
+    let folder = TestFolder::named("status-none");
+    let kubeconfig = serve(&folder, |path| match path {
+        "/api/v1/nodes" | "/api/v1/pods" | "/apis/apps/v1/namespaces/taintward-system/deployments" => {
+            There::Object(r#"{"metadata": {}, "items": []}"#)
+        }
+        _ => There::Nothing,
+    });
+    let (code, out, stderr) = run(&kubeconfig, "status");
+    assert_eq!((code, stderr.as_str()), (0, ""), "{out}");
+    for words in [
+        "Leader:     no taint eviction controller was found",
+        "has no Deployment of Taintward\n",
+        "Policies:   unknown: the kind EvictionPolicy is not installed\n",
+        "Budgets:    <none>\n",
+    ] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    let (_, out, _) = run(&kubeconfig, "status -o json");
+    assert_eq!(object(&out)["complete"], json!(true));
+}
