@@ -144,6 +144,22 @@ impl PodDelay {
         format!("{}{until}{policy}", self.message)
     }
 
+    /// What the pod waits for in a few words.
+    pub(crate) const fn words(&self) -> &'static str {
+        match self.category {
+            DelayCategory::Budget => "waits for a budget",
+            DelayCategory::Limit => "waits for a limit",
+            DelayCategory::Order => "waits for its order",
+            DelayCategory::Policy => "waits for a policy",
+            DelayCategory::Brake => "waits for the brake",
+        }
+    }
+
+    /// Equal for pods that wait for the same.
+    pub(crate) fn cause(&self) -> (&str, Option<&str>) {
+        (&self.message, self.policy.as_deref())
+    }
+
     /// For programs.
     pub(crate) fn object(&self) -> Value {
         json!({

@@ -4,6 +4,7 @@
 //! - See `explain.rs` for the reasons of one pod, `plan.rs` for a forecast.
 
 mod deadline_watch;
+mod delayed_rows;
 mod held_rows;
 mod list;
 mod past_list;
@@ -18,6 +19,7 @@ use crate::active_controllers::ActiveControllers;
 use crate::args::cluster_state::ClusterStateArgs;
 use crate::args::kube_args::WHICH;
 use crate::cluster_state::{ClusterStateError, NO_UID};
+use crate::eviction_delays::PodDelay;
 use crate::messages::{self, stamp};
 use crate::output::{OutputFormat, PrintError};
 use crate::stderr;
@@ -136,6 +138,8 @@ pub(crate) struct PendingRow {
     workload: Option<Workload>,
     /// Whether it has the condition of a taint eviction; `None`: unknown.
     disruption_target: Option<bool>,
+    /// What delays its eviction, if it is due; `None`: nothing that was read.
+    delay: Option<PodDelay>,
 }
 
 /// The toleration that counts, and for how long; `None`: no toleration matches.
@@ -160,7 +164,7 @@ impl PendingRow {
     fn object(&self, now: Now, controllers: Option<&ActiveControllers>) -> Value {
         let latest =
             controllers.and_then(|known| known.read_late(self.countdown_started_at, self.evicted_at));
-        json!({
+        let mut object = json!({
             "namespace": self.namespace,
             "pod": self.pod,
             "uid": (!self.uid.starts_with(NO_UID)).then_some(&self.uid),
@@ -177,6 +181,10 @@ impl PendingRow {
             "countdownStartedAt": stamp(self.countdown_started_at),
             "workload": self.workload.as_ref().map(messages::workload),
             "disruptionTarget": self.disruption_target,
-        })
+        });
+        if let Some(delay) = &self.delay {
+            object["delay"] = delay.object();
+        }
+        object
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - See `watch.rs` for `-w`.
 
+use super::delayed_rows::{self, DelayedRows};
 use super::held_rows::HeldRow;
 use super::row_table::table;
 use super::{PendingArgs, PendingError, PendingRow, counting_toleration, empty_list};
@@ -22,10 +23,14 @@ use taintward_core::verdict::EvictionExemption;
 
 /// Prints the list; returns whether all of it could be read.
 pub(super) fn run(options: &PendingArgs) -> Result<ExitCode, PendingError> {
-    let PendingSnapshot { state, enforcers, namespace, elsewhere } = read(options)?;
+    let PendingSnapshot { state, enforcers, namespace, elsewhere, delays } = read(options)?;
     stderr::errors(&state.gaps);
     state.notes.iter().for_each(stderr::note);
-    let list = PendingList::of(&state, enforcers, &namespace, offline(options));
+    let mut list = PendingList::of(&state, enforcers, &namespace, offline(options));
+    if let Some(delays) = &delays {
+        delays.add_to(&mut list.rows);
+        delays.unread.iter().for_each(stderr::note);
+    }
     if options.state.output.is_for_people() {
         if io::stderr().is_terminal() {
             let context = messages::about(&state.from, state.snapshot.now());
@@ -55,6 +60,8 @@ struct PendingSnapshot {
     namespace: String,
     /// The numbers of countdowns in other namespaces, if this one has none.
     elsewhere: BTreeMap<String, usize>,
+    /// What delays due pods, if there are any in a cluster.
+    delays: Option<DelayedRows>,
 }
 
 fn read(options: &PendingArgs) -> Result<PendingSnapshot, PendingError> {
@@ -63,7 +70,7 @@ fn read(options: &PendingArgs) -> Result<PendingSnapshot, PendingError> {
         let state = cluster_state::read(from, options.state.as_of, options.state.numeric())?;
         let namespace = options.state.cluster.named_namespace().to_owned();
         let elsewhere = by_namespace(&state);
-        return Ok(PendingSnapshot { state, enforcers: None, namespace, elsewhere });
+        return Ok(PendingSnapshot { state, enforcers: None, namespace, elsewhere, delays: None });
     }
     let runtime = Runtime::new()?;
     runtime.block_on(async {
@@ -82,7 +89,11 @@ fn read(options: &PendingArgs) -> Result<PendingSnapshot, PendingError> {
                 elsewhere = by_namespace(&everywhere);
             }
         }
-        Ok(PendingSnapshot { state, enforcers: Some(enforcers), namespace, elsewhere })
+        let delays = match has_due_pods(&state) && options.state.as_of.is_none() {
+            true => Some(DelayedRows::read(&reader, &enforcers, options.state.numeric(), &state).await),
+            false => None,
+        };
+        Ok(PendingSnapshot { state, enforcers: Some(enforcers), namespace, elsewhere, delays })
     })
 }
 
@@ -118,6 +129,14 @@ fn empty_here(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> String {
         true => format!("{here}."),
         false => format!("{here}; other namespaces have countdowns: {}. Use -n or -A.", others.join(", ")),
     }
+}
+
+/// Whether a pod is due.
+fn has_due_pods(state: &ClusterState) -> bool {
+    let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &state.about };
+    let forecast = forecast(&state.snapshot, &[], question);
+    let mut pods = forecast.nodes.iter().flat_map(|node| &node.pods);
+    pods.any(|fate| fate.at().is_some_and(|at| at <= state.snapshot.now().mono))
 }
 
 /// The number of countdowns in each namespace.
@@ -248,9 +267,10 @@ impl<'s> PendingList<'s> {
         ))
     }
 
+    /// The overdue pods that nothing is known to delay.
     fn overdue(&self) -> impl Iterator<Item = &PendingRow> {
         let now = self.state.snapshot.now();
-        self.rows.iter().filter(move |row| row.is_overdue(now))
+        self.rows.iter().filter(move |row| row.is_overdue(now) && row.delay.is_none())
     }
 
     /// The sentence about overdue pods, and why they still exist.
@@ -301,6 +321,7 @@ fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, forecast: &PodForecast) 
         countdown_started_at: reason.counts_from,
         workload: Some(snapshot.workloads()[pod.workload as usize].clone()),
         disruption_target: Some(pod.marked),
+        delay: None,
     })
 }
 
@@ -338,6 +359,9 @@ impl Printable for PendingList<'_> {
         if let Some(sentence) = self.in_the_way().filter(|_| view.headers) {
             text.push('\n');
             paragraph(&mut text, &sentence, view);
+        }
+        if view.headers {
+            text += &delayed_rows::sentences(&self.rows, self.state.snapshot.now(), view);
         }
         if !self.state.gaps.is_empty() {
             text.push('\n');

@@ -91,8 +91,11 @@ fn shaped_table<'r>(
     table
 }
 
-/// `14:04:11, in 4m11s`, `now`, `overdue since 13:55:00, 5m ago`: a controller has a moment to act.
+/// `14:04:11, in 4m11s`, `now`, `waits for a budget, due since 13:55:00, 5m ago`, `overdue since 13:55:00, 5m ago`: a controller has a moment to act.
 fn leaves(row: &PendingRow, now: Now) -> TableCell {
+    if let Some(delay) = &row.delay {
+        return TableCell::new(format!("{}, due since {}", delay.words(), at_moment(now, row.evicted_at)));
+    }
     match row.evicted_at.plus(OVERDUE_AFTER) <= now.mono {
         true => {
             TableCell::new(format!("overdue since {}", at_moment(now, row.evicted_at))).colored(Color::Red)

@@ -122,6 +122,7 @@ impl PendingTracker {
         let at = |moment| Mono::from_micros(now.wall_of(moment).as_micros());
         // The engine has neither the pod's owner nor the text of its tolerations.
         let row = PendingRow {
+            delay: None,
             namespace: name.namespace().to_owned(),
             pod: name.name().to_owned(),
             uid: pod.uid.to_string(),

@@ -22,7 +22,7 @@ impl ClusterStatus {
         let mut text = String::new();
         fact(&mut text, "Leader", &self.leader(), view);
         fact(&mut text, "Mode", &described(&self.deployment, mode), view);
-        fact(&mut text, "Backlog", &described(&self.backlog, |backlog| sum(backlog)), view);
+        fact(&mut text, "Backlog", &described(&self.backlog, sum), view);
         if let Some(oldest) = self.backlog.known().and_then(|backlog| oldest(backlog, self.now)) {
             fact(&mut text, "Oldest", &oldest, view);
         }

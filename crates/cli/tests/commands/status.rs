@@ -1,4 +1,4 @@
-//! Tests what `taintward status` says about pods that policies and the brake delay.
+//! Tests what `taintward status` and `taintward pending` say about pods that policies and the brake delay.
 
 use crate::cli::reluctant::{There, serve};
 use crate::cli::running::{TestFolder, text};
@@ -251,4 +251,46 @@ fn a_cluster_without_taintward_is_no_error() {
     }
     let (_, out, _) = run(&kubeconfig, "status -o json");
     assert_eq!(object(&out)["complete"], json!(true));
+}
+
+#[test]
+fn pending_says_what_due_pods_wait_for() {
+    let folder = TestFolder::named("status-pending");
+    let kubeconfig = server(&folder, &[]);
+    let (code, out, stderr) = run(&kubeconfig, "pending -A -o json");
+    assert_eq!((code, stderr.as_str()), (0, ""), "{out}");
+    let pending: Value = serde_json::from_str(&out).unwrap();
+    check(&schema("pending.schema.json"), &pending);
+    let mut delays: Vec<(&str, Option<&str>)> = pending["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| (item["pod"].as_str().unwrap(), item["delay"]["reason"].as_str()))
+        .collect();
+    delays.sort_unstable();
+    let (budget, brake) = (Some("budget"), Some("brake"));
+    let expected =
+        [("endless", budget), ("forced", budget), ("free", brake), ("later", None), ("other", brake)];
+    assert_eq!(delays, expected, "a pod that counts down is not delayed");
+
+    let (_, out, _) = run(&kubeconfig, "pending -A");
+    let running = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "waits for a budget, due since ",
+        "shop/endless waits for budget shop/endless, which never allows a disruption; without a deadline, so never forced",
+        "shop/forced waits for budget shop/forced: 1 pods are healthy, 1 required; deleted at ",
+        "to evict: kubectl annotate nodes --all taintward.io/allow-no-execute=k (and 1 more pod)",
+    ] {
+        assert!(running.contains(words), "{words}: {out}");
+    }
+    assert!(!out.contains("overdue"), "the reason is known: {out}");
+
+    let folder = TestFolder::named("status-pending-rbac");
+    let kubeconfig = server(&folder, &["poddisruptionbudgets", "deployments"]);
+    let (code, out, stderr) = run(&kubeconfig, "pending -A");
+    assert_eq!(code, 0, "{stderr}");
+    for words in ["whether the brake delays due pods: ", "whether an eviction policy delays due pods: "] {
+        assert!(stderr.contains(words), "{words}: {stderr}");
+    }
+    assert!(out.contains("waits for a policy, due since ") && out.contains("overdue since "), "{out}");
 }

@@ -1,0 +1,78 @@
+//! Adds what delays due pods to their rows, and says it in sentences.
+
+use super::PendingRow;
+use crate::active_controllers::ActiveControllers;
+use crate::cluster_state::{ClusterReader, ClusterState, NAMED_MAX};
+use crate::eviction_delays::{self, DelaySettings, EvictionDelays, PodDelay};
+use crate::messages::{bullet, counted};
+use crate::output::PrintOptions;
+use std::collections::BTreeMap;
+use taintward_core::time::Now;
+use taintward_core::toleration_matching::NumericOperators;
+
+/// What delays the due pods of a cluster.
+pub(super) struct DelayedRows {
+    /// By UID.
+    delays: BTreeMap<String, PodDelay>,
+    /// What could not be read, with its consequence.
+    pub(super) unread: Vec<String>,
+}
+
+impl DelayedRows {
+    pub(super) async fn read(
+        reader: &ClusterReader<'_>,
+        controllers: &ActiveControllers,
+        numeric: NumericOperators,
+        state: &ClusterState,
+    ) -> Self {
+        let mut unread = Vec::new();
+        let deployment = eviction_delays::deployment(reader, controllers).await.unwrap_or_else(|error| {
+            unread.push(format!("it is unknown whether the brake delays due pods: {error}"));
+            None
+        });
+        let settings = DelaySettings::of(deployment.as_ref(), numeric);
+        let mut delays = BTreeMap::new();
+        let error = match EvictionDelays::read(reader, settings, state.snapshot.now().wall).await {
+            Ok(read) => {
+                let due = read.due_pods().into_iter();
+                delays.extend(due.filter_map(|pod| Some((pod.uid.to_string(), pod.delay?))));
+                read.unread
+            }
+            Err(error) => Some(error),
+        };
+        unread.extend(
+            error.map(|error| format!("it is unknown whether an eviction policy delays due pods: {error}")),
+        );
+        Self { delays, unread }
+    }
+
+    /// Adds each delay to the row of its pod.
+    pub(super) fn add_to(&self, rows: &mut [PendingRow]) {
+        for row in rows {
+            row.delay = self.delays.get(&row.uid).cloned();
+        }
+    }
+}
+
+/// What the delayed pods of the list wait for, each wait once.
+pub(super) fn sentences(rows: &[PendingRow], now: Now, view: &PrintOptions) -> String {
+    let mut waits: BTreeMap<(&str, Option<&str>), (&PendingRow, &PodDelay, usize)> = BTreeMap::new();
+    for row in rows {
+        if let Some(delay) = &row.delay {
+            waits.entry(delay.cause()).or_insert((row, delay, 0)).2 += 1;
+        }
+    }
+    let mut waits: Vec<_> = waits.into_values().collect();
+    waits.sort_by(|(a, ..), (b, ..)| a.order().cmp(&b.order()));
+    let mut text = if waits.is_empty() { String::new() } else { "\n".to_owned() };
+    for (first, delay, count) in waits.iter().take(NAMED_MAX) {
+        let others = match count - 1 {
+            0 => String::new(),
+            more => format!(" (and {})", counted(more, "more pod")),
+        };
+        let (namespace, pod) = (&first.namespace, &first.pod);
+        let sentence = format!("{namespace}/{pod} {}{others}", delay.sentence(now));
+        bullet(&mut text, &sentence, view.paper.measure());
+    }
+    text
+}
