@@ -9,7 +9,6 @@ use crate::controller_deployment::DeploymentFacts;
 use crate::messages::{at_moment, stamp};
 use serde_json::{Value, json};
 use taintward_core::admission::LabelSelector;
-use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine as _;
 use taintward_core::eviction::{
@@ -178,7 +177,7 @@ pub(crate) fn category(category: DelayCategory) -> String {
 
 /// The command that ends the delay of a braked key, if its taints are intended on all nodes.
 pub(crate) fn release_command(key: &str) -> String {
-    format!("kubectl annotate nodes --all {ALLOW}={key}")
+    format!("taintward release --taint {key}")
 }
 
 /// The due pods of a cluster, as its controller decides about them.

@@ -75,7 +75,7 @@ fn a_braked_key_has_its_count_its_limit_and_the_command_that_ends_it() {
     let keys = vec![BrakedKey { key: "maintenance".into(), nodes: 12, limit: 10 }];
     let status = ClusterStatus { brake: StatusPart::Known(keys), ..status() };
     check(&schema("status.schema.json"), &status.object());
-    let command = "kubectl annotate nodes --all taintward.io/allow-no-execute=maintenance";
+    let command = "taintward release --taint maintenance";
     assert_eq!(
         status.object()["brake"],
         json!([{"key": "maintenance", "nodes": 12, "limit": 10, "command": command}])

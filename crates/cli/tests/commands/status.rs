@@ -193,7 +193,7 @@ fn a_status_has_the_leader_and_everything_that_delays_a_pod() {
         ", for 120m\n",
         "Mode:       enforce, --eviction-policies, --brake-limit=1 (Deployment taintward)\n",
         "4 pods are due: 2 wait for a budget, 2 wait for the brake; 1 pod counting down\n",
-        "kubectl annotate nodes --all taintward.io/allow-no-execute=k",
+        "taintward release --taint k",
         "shop/endless        1   never",
         "waits for budget shop/endless, which never allows a disruption; without a deadline, so never forced",
         "a pod waits for a person",
@@ -279,7 +279,7 @@ fn pending_says_what_due_pods_wait_for() {
         "waits for a budget, due since ",
         "shop/endless waits for budget shop/endless, which never allows a disruption; without a deadline, so never forced",
         "shop/forced waits for budget shop/forced: 1 pods are healthy, 1 required; deleted at ",
-        "to evict: kubectl annotate nodes --all taintward.io/allow-no-execute=k (and 1 more pod)",
+        "to evict: taintward release --taint k (and 1 more pod)",
     ] {
         assert!(running.contains(words), "{words}: {out}");
     }
