@@ -2,13 +2,14 @@
 
 use super::PendingRow;
 use crate::active_controllers::ActiveControllers;
+use crate::args::cluster_state::ClusterStateArgs;
 use crate::cluster_state::{ClusterReader, ClusterState, NAMED_MAX};
 use crate::eviction_delays::{self, DelaySettings, EvictionDelays, PodDelay};
 use crate::messages::{bullet, counted};
 use crate::output::PrintOptions;
 use std::collections::BTreeMap;
-use taintward_core::time::Now;
-use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::forecast::{ForecastOptions, forecast};
+use taintward_core::time::{Mono, Now};
 
 /// What delays the due pods of a cluster.
 pub(super) struct DelayedRows {
@@ -19,18 +20,22 @@ pub(super) struct DelayedRows {
 }
 
 impl DelayedRows {
+    /// `None`: no pod is due now, so nothing needs to be read.
     pub(super) async fn read(
         reader: &ClusterReader<'_>,
         controllers: &ActiveControllers,
-        numeric: NumericOperators,
+        options: &ClusterStateArgs,
         state: &ClusterState,
-    ) -> Self {
+    ) -> Option<Self> {
+        if options.as_of.is_some() || !has_due_pods(state) {
+            return None;
+        }
         let mut unread = Vec::new();
         let deployment = eviction_delays::deployment(reader, controllers).await.unwrap_or_else(|error| {
             unread.push(format!("it is unknown whether the brake delays due pods: {error}"));
             None
         });
-        let settings = DelaySettings::of(deployment.as_ref(), numeric);
+        let settings = DelaySettings::of(deployment.as_ref(), options.numeric());
         let mut delays = BTreeMap::new();
         let error = match EvictionDelays::read(reader, settings, state.snapshot.now().wall).await {
             Ok(read) => {
@@ -43,7 +48,7 @@ impl DelayedRows {
         unread.extend(
             error.map(|error| format!("it is unknown whether an eviction policy delays due pods: {error}")),
         );
-        Self { delays, unread }
+        Some(Self { delays, unread })
     }
 
     /// Adds each delay to the row of its pod.
@@ -54,10 +59,18 @@ impl DelayedRows {
     }
 }
 
+fn has_due_pods(state: &ClusterState) -> bool {
+    let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &state.about };
+    let forecast = forecast(&state.snapshot, &[], question);
+    let mut pods = forecast.nodes.iter().flat_map(|node| &node.pods);
+    pods.any(|fate| fate.at().is_some_and(|at| at <= state.snapshot.now().mono))
+}
+
 /// What the delayed pods of the list wait for, each wait once.
 pub(super) fn sentences(rows: &[PendingRow], now: Now, view: &PrintOptions) -> String {
     let mut waits: BTreeMap<(&str, Option<&str>), (&PendingRow, &PodDelay, usize)> = BTreeMap::new();
-    for row in rows {
+    // Without headers, the rows are for a program.
+    for row in rows.iter().filter(|_| view.headers) {
         if let Some(delay) = &row.delay {
             waits.entry(delay.cause()).or_insert((row, delay, 0)).2 += 1;
         }

@@ -89,10 +89,7 @@ fn read(options: &PendingArgs) -> Result<PendingSnapshot, PendingError> {
                 elsewhere = by_namespace(&everywhere);
             }
         }
-        let delays = match has_due_pods(&state) && options.state.as_of.is_none() {
-            true => Some(DelayedRows::read(&reader, &enforcers, options.state.numeric(), &state).await),
-            false => None,
-        };
+        let delays = DelayedRows::read(&reader, &enforcers, &options.state, &state).await;
         Ok(PendingSnapshot { state, enforcers: Some(enforcers), namespace, elsewhere, delays })
     })
 }
@@ -129,14 +126,6 @@ fn empty_here(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> String {
         true => format!("{here}."),
         false => format!("{here}; other namespaces have countdowns: {}. Use -n or -A.", others.join(", ")),
     }
-}
-
-/// Whether a pod is due.
-fn has_due_pods(state: &ClusterState) -> bool {
-    let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &state.about };
-    let forecast = forecast(&state.snapshot, &[], question);
-    let mut pods = forecast.nodes.iter().flat_map(|node| &node.pods);
-    pods.any(|fate| fate.at().is_some_and(|at| at <= state.snapshot.now().mono))
 }
 
 /// The number of countdowns in each namespace.
@@ -360,9 +349,7 @@ impl Printable for PendingList<'_> {
             text.push('\n');
             paragraph(&mut text, &sentence, view);
         }
-        if view.headers {
-            text += &delayed_rows::sentences(&self.rows, self.state.snapshot.now(), view);
-        }
+        text += &delayed_rows::sentences(&self.rows, self.state.snapshot.now(), view);
         if !self.state.gaps.is_empty() {
             text.push('\n');
             paragraph(&mut text, "This list is partial: some reads failed, see the errors above.", view);

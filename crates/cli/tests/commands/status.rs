@@ -29,24 +29,29 @@ fn list(items: &[Value]) -> String {
 }
 
 /// A node with this NoExecute taint since ten minutes ago.
-fn node(name: &str, taint: Option<&str>) -> Value {
-    let instance = |key| json!({ "key": key, "effect": "NoExecute", "timeAdded": second(600) });
-    let taints: Vec<Value> = taint.map(instance).into_iter().collect();
-    json!({ "metadata": { "name": name, "uid": name }, "spec": { "taints": taints } })
+fn tainted_node(name: &str, key: Option<&str>) -> Value {
+    let mut node = testkit::node(name);
+    node["metadata"]["uid"] = json!(name);
+    if let Some(key) = key {
+        let mut taint = testkit::taint(key);
+        taint["timeAdded"] = json!(second(600));
+        node["spec"]["taints"] = json!([taint]);
+    }
+    node
 }
 
-fn pod(name: &str, node: &str, tolerations: &Value) -> Value {
-    let metadata = json!({ "name": name, "namespace": "shop", "uid": name, "labels": { "app": name },
+/// A pod that runs on a node since an hour ago.
+fn bound_pod(name: &str, node: &str, tolerations: &Value) -> Value {
+    let mut pod = testkit::pod(name);
+    pod["metadata"] = json!({ "name": name, "namespace": "shop", "uid": name, "labels": { "app": name },
         "creationTimestamp": second(3_600) });
-    let conditions = json!([
-        { "type": "PodScheduled", "status": "True", "lastTransitionTime": second(3_600) },
-        { "type": "Ready", "status": "True", "lastTransitionTime": second(3_600) },
-    ]);
-    json!({
-        "metadata": metadata,
-        "spec": { "nodeName": node, "tolerations": tolerations },
-        "status": { "phase": "Running", "startTime": second(3_600), "conditions": conditions },
-    })
+    pod["spec"]["nodeName"] = json!(node);
+    pod["spec"]["tolerations"] = tolerations.clone();
+    let condition =
+        |kind: &str| json!({ "type": kind, "status": "True", "lastTransitionTime": second(3_600) });
+    pod["status"] = json!({ "phase": "Running", "startTime": second(3_600),
+        "conditions": [condition("PodScheduled"), condition("Ready")] });
+    pod
 }
 
 fn budget(name: &str, spec: &Value) -> Value {
@@ -87,29 +92,28 @@ fn deployment() -> Value {
 
 /// The pods `forced` and `endless` wait for budgets, `free` and `other` for the brake; `later` counts down, `never` stays.
 fn pods() -> String {
-    let tolerates = |seconds: Option<i64>| {
-        let mut toleration = json!({ "key": "maintenance", "operator": "Exists" });
-        if let Some(seconds) = seconds {
-            toleration["tolerationSeconds"] = json!(seconds);
-        }
-        json!([toleration])
-    };
+    let tolerates = |seconds| json!([testkit::toleration("maintenance", seconds)]);
     list(&[
-        pod("forced", "n1", &json!([])),
-        pod("endless", "n1", &json!([])),
-        pod("later", "n1", &tolerates(Some(3_600))),
-        pod("never", "n1", &tolerates(None)),
-        pod("free", "n2", &json!([])),
-        pod("other", "n3", &json!([])),
-        pod("calm", "n4", &json!([])),
+        bound_pod("forced", "n1", &json!([])),
+        bound_pod("endless", "n1", &json!([])),
+        bound_pod("later", "n1", &tolerates(Some(3_600))),
+        bound_pod("never", "n1", &tolerates(None)),
+        bound_pod("free", "n2", &json!([])),
+        bound_pod("other", "n3", &json!([])),
+        bound_pod("calm", "n4", &json!([])),
     ])
 }
 
 fn nodes() -> String {
-    let mut held = node("n4", None);
+    let mut held = tainted_node("n4", None);
     let order = json!({ "action": "hold", "since": second(60), "until": second(-3_600), "reason": "disks" });
     held["metadata"]["annotations"] = json!({ "taintward.io/hold": order.to_string() });
-    list(&[node("n1", Some("maintenance")), node("n2", Some("k")), node("n3", Some("k")), held])
+    list(&[
+        tainted_node("n1", Some("maintenance")),
+        tainted_node("n2", Some("k")),
+        tainted_node("n3", Some("k")),
+        held,
+    ])
 }
 
 /// A server with all of that; the collections of `hidden` may not be read.
