@@ -239,9 +239,11 @@ impl ClusterSnapshot {
     pub fn subject<'a>(&'a self, pod: &'a SnapshotPod) -> PodInput<'a> {
         let tolerations = &self.shape(pod).spec.tolerations;
         let holds = match pod.record {
-            // toleration-hold-controller has changed its seconds instead.
-            CountdownRecord::Held(_) | CountdownRecord::Released(_) => OrderedHolds::default(),
-            CountdownRecord::None | CountdownRecord::Guarded(_) => OrderedHolds {
+            // kube-controller-manager evicts it, at its ceiling or by the seconds that toleration-hold-controller has set.
+            CountdownRecord::Guarded(_) | CountdownRecord::Held(_) | CountdownRecord::Released(_) => {
+                OrderedHolds::default()
+            }
+            CountdownRecord::None => OrderedHolds {
                 node: pod.node.map(|node| &self.nodes[node as usize].holds),
                 pod: pod.holds.as_deref(),
             },

@@ -117,6 +117,8 @@ pub fn guarded_pod(mut pod: PodFact, record: Option<&GuardRecord>) -> Option<Pod
         None if pod.marked && !pod.marked_by_another => pod.tolerations = [every_taint()].into(),
         None => return None,
     }
+    // kube-controller-manager evicts at the ceiling, which no annotation delays.
+    pod.holds = None;
     Some(pod)
 }
 
@@ -130,5 +132,6 @@ fn every_taint() -> Toleration {
 pub fn guarded_node(mut node: NodeFact) -> NodeFact {
     let is_covered = |key: &str| [keys::NOT_READY, keys::UNREACHABLE].contains(&key);
     node.taints.retain(|taint| taint.effect == TaintEffect::NoExecute && is_covered(&taint.key));
+    node.holds = None;
     node
 }

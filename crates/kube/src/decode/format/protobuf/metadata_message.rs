@@ -17,30 +17,30 @@ use taintward_core::time::Wall;
 
 /// The needed parts of `ObjectMeta`.
 #[derive(Default)]
-pub(super) struct ProtobufMeta<'a> {
-    pub(super) name: &'a str,
-    pub(super) namespace: &'a str,
-    pub(super) uid: &'a str,
-    pub(super) version: &'a str,
-    pub(super) generation: i64,
-    pub(super) created: Option<Wall>,
-    pub(super) deleting: bool,
-    pub(super) owner: Option<OwnerReference<'a>>,
-    pub(super) mirror: bool,
-    pub(super) made_for: &'a str,
-    pub(super) held: Option<&'a str>,
-    pub(super) guard: Option<&'a str>,
-    pub(super) hold: Option<&'a str>,
-    pub(super) allow: Option<&'a str>,
-    pub(super) respect: Option<&'a str>,
-    pub(super) not_ready_seconds: Option<&'a str>,
-    pub(super) unreachable_seconds: Option<&'a str>,
-    pub(super) is_annotated: bool,
+pub(crate) struct ProtobufMeta<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) uid: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) generation: i64,
+    pub(crate) created: Option<Wall>,
+    pub(crate) deleting: bool,
+    pub(crate) owner: Option<OwnerReference<'a>>,
+    pub(crate) mirror: bool,
+    pub(crate) made_for: &'a str,
+    pub(crate) held: Option<&'a str>,
+    pub(crate) guard: Option<&'a str>,
+    pub(crate) hold: Option<&'a str>,
+    pub(crate) allow: Option<&'a str>,
+    pub(crate) respect: Option<&'a str>,
+    pub(crate) not_ready_seconds: Option<&'a str>,
+    pub(crate) unreachable_seconds: Option<&'a str>,
+    pub(crate) is_annotated: bool,
 }
 
 impl<'a> ProtobufMeta<'a> {
     /// Reads it, and the labels if requested.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         message: &'a [u8],
         mut labels: Option<&mut SelectedLabels<'a>>,
@@ -92,7 +92,7 @@ impl<'a> ProtobufMeta<'a> {
     }
 
     /// The UID, without which an object has no identity.
-    pub(super) fn uid(&self) -> Result<Uid, DecodeError> {
+    pub(crate) fn uid(&self) -> Result<Uid, DecodeError> {
         match (self.name, self.uid) {
             ("", _) => Err(DecodeError::new("missing").at("metadata.name")),
             (_, "") => Err(DecodeError::new("missing").at("metadata.uid")),
@@ -100,7 +100,7 @@ impl<'a> ProtobufMeta<'a> {
         }
     }
 
-    pub(super) fn identity(&self, node: Option<&str>) -> ObjectIdentity {
+    pub(crate) fn identity(&self, node: Option<&str>) -> ObjectIdentity {
         ObjectIdentity {
             uid: Some(self.uid).filter(|uid| !uid.is_empty()).map(Uid::new),
             namespace: self.namespace.to_owned(),
