@@ -69,6 +69,11 @@ impl DeploymentFacts {
 
     /// Whether it evicts pods, of all namespaces or of guarded ones.
     pub(crate) fn evicts(&self) -> bool {
-        self.carries_out(controllers::TAINT_EVICTION) || self.carries_out(controllers::TOLERATION_GUARD)
+        self.evicts_all() || self.carries_out(controllers::TOLERATION_GUARD)
+    }
+
+    /// Whether it evicts all pods, and not only guarded ones.
+    pub(crate) fn evicts_all(&self) -> bool {
+        self.carries_out(controllers::TAINT_EVICTION)
     }
 }

@@ -1,4 +1,4 @@
-//! Lists the holds: which nodes have an order, how many of their pods are held, until when, and why.
+//! Lists the holds: which nodes and pods have an order, how many pods are held, until when, and why.
 
 use crate::messages::{moment, stamp, with_zone};
 use crate::output::{API_VERSION, Table, TableColumn};
@@ -13,7 +13,7 @@ use taintward_kube::api::{RequestBudget, RequestError};
 use taintward_kube::decode::{Decoded, DecodedPod, WatchedObject as _};
 use taintward_kube::hold_request::{HOLD, decode_reason, decode_request};
 
-/// The holds of a node.
+/// The holds of a node, or the hold of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct HoldRow {
     /// Pods whose countdowns are paused.
@@ -22,17 +22,22 @@ struct HoldRow {
     until: Option<Wall>,
     by_administrator: bool,
     by_limit: bool,
+    /// An annotation of the pod orders it.
+    by_pod: bool,
     reason: Option<String>,
 }
 
-/// The nodes with a hold.
+/// The nodes and pods with a hold.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HoldStatus {
-    rows: BTreeMap<String, HoldRow>,
+    /// By node, and by namespace and name of the pod, if the hold is that of a pod.
+    rows: BTreeMap<(String, Option<String>), HoldRow>,
+    /// Taintward evicts, so that the order of a node holds all of its pods.
+    holds_all: bool,
 }
 
 #[derive(Default, Deserialize)]
-struct NodeMetadata {
+struct NamedMetadata {
     #[serde(default)]
     name: String,
     #[serde(default)]
@@ -40,9 +45,9 @@ struct NodeMetadata {
 }
 
 #[derive(Deserialize)]
-struct AnnotatedNode {
+struct AnnotatedObject {
     #[serde(default)]
-    metadata: NodeMetadata,
+    metadata: NamedMetadata,
 }
 
 impl HoldStatus {
@@ -57,7 +62,7 @@ impl HoldStatus {
         let is_selected = |name: &str| names.is_empty() || names.iter().any(|selected| selected == name);
         let list = |plural, fields| ListRequest { group: "", plural, namespace: "", selector: "", fields };
         pages(client, list("nodes", ""), limit, &mut |body| {
-            let node: AnnotatedNode = serde_json::from_slice(body)?;
+            let node: AnnotatedObject = serde_json::from_slice(body)?;
             if is_selected(&node.metadata.name) {
                 found.add_order(&node.metadata, now);
             }
@@ -65,13 +70,22 @@ impl HoldStatus {
         })
         .await?;
         pages(client, list("pods", "spec.nodeName!="), limit, &mut |body| {
-            if let Decoded::Object(pod) = DecodedPod::from_json(body)
-                && let Some(pod) = pod.for_holds()
-                && is_selected(pod.node.as_str())
-                && let RecordState::Known(record) = &pod.record
+            let Decoded::Object(decoded) = DecodedPod::from_json(body) else { return Ok(()) };
+            let Some(pod) = decoded.for_holds().filter(|pod| is_selected(pod.node.as_str())) else {
+                return Ok(());
+            };
+            let periods =
+                decoded.pod.holds.iter().flatten().filter(|period| period.since <= now && now < period.until);
+            if let Some(until) = periods.map(|period| period.until).max() {
+                let object: AnnotatedObject = serde_json::from_slice(body)?;
+                let reason = object.metadata.annotations.get(HOLD).and_then(|text| decode_reason(text));
+                let row = HoldRow { held: 1, until: Some(until), by_pod: true, reason, ..HoldRow::default() };
+                found.rows.insert((pod.node.to_string(), Some(pod.id.name().to_string())), row);
+            }
+            if let RecordState::Known(record) = &pod.record
                 && !record.is_released()
             {
-                let row = found.rows.entry(pod.node.to_string()).or_default();
+                let row = found.rows.entry((pod.node.to_string(), None)).or_default();
                 row.held += 1;
                 row.until = row.until.max(record.order().map(|order| order.ends_at()));
                 match record.order().map(|order| order.origin) {
@@ -86,15 +100,20 @@ impl HoldStatus {
     }
 
     /// Adds the order in a node's annotation, if it still counts.
-    fn add_order(&mut self, node: &NodeMetadata, now: Wall) {
+    fn add_order(&mut self, node: &NamedMetadata, now: Wall) {
         let Some(text) = node.annotations.get(HOLD) else { return };
         if let NodeHoldRequest::Hold { until, .. } = decode_request(text)
             && until > now
         {
             let reason = decode_reason(text);
             let row = HoldRow { until: Some(until), by_administrator: true, reason, ..HoldRow::default() };
-            self.rows.insert(node.name.clone(), row);
+            self.rows.insert((node.name.clone(), None), row);
         }
+    }
+
+    /// The same where Taintward evicts.
+    pub(crate) fn of_evicting(self, holds_all: bool) -> Self {
+        Self { holds_all, ..self }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -105,11 +124,12 @@ impl HoldStatus {
         json!({ "apiVersion": API_VERSION, "kind": "HoldStatus", "items": self.items() })
     }
 
-    /// A row for each node, for programs.
+    /// A row for each node and each pod, for programs.
     pub(crate) fn items(&self) -> Vec<Value> {
-        let item = |(node, row): (&String, &HoldRow)| {
+        let item = |((node, pod), row): (&(String, Option<String>), &HoldRow)| {
             json!({
                 "node": node,
+                "pod": pod,
                 "held": row.held,
                 "until": row.until.map(|until| stamp(Mono::from_micros(until.as_micros()))),
                 "origins": row.origins().map(|(word, _)| word).collect::<Vec<_>>(),
@@ -121,22 +141,26 @@ impl HoldStatus {
 
     pub(crate) fn table(&self, now: Wall) -> Table {
         let now = Now::exact(Mono::from_micros(now.as_micros()), now);
-        let mut table = Table::new(vec![
-            TableColumn::new("NODE").shortens(),
-            TableColumn::new("HELD").right(),
-            TableColumn::new(&with_zone("UNTIL", now)),
-            TableColumn::new("BY"),
-            TableColumn::new("REASON"),
-        ]);
-        for (node, row) in &self.rows {
+        let names_pods = self.rows.keys().any(|(_, pod)| pod.is_some());
+        let pod_column = names_pods.then(|| TableColumn::new("POD").shortens());
+        let mut columns = vec![TableColumn::new("NODE").shortens()];
+        columns.extend(pod_column);
+        columns.push(TableColumn::new("HELD").right());
+        columns.extend([with_zone("UNTIL", now).as_str(), "BY", "REASON"].map(TableColumn::new));
+        let mut table = Table::new(columns);
+        for ((node, pod), row) in &self.rows {
             let until = row.until.map(|until| moment(now, Mono::from_micros(until.as_micros())));
-            table.push(vec![
-                node.as_str().into(),
-                row.held.to_string().into(),
+            let is_whole = self.holds_all && pod.is_none() && row.by_administrator && row.held == 0;
+            let held = if is_whole { "all".to_owned() } else { row.held.to_string() };
+            let mut cells = vec![node.as_str().into()];
+            cells.extend(names_pods.then(|| pod.as_deref().unwrap_or("-").into()));
+            cells.extend([
+                held.into(),
                 until.unwrap_or_else(|| "<unknown>".to_owned()).into(),
                 row.origins().map(|(_, name)| name).collect::<Vec<_>>().join(", ").into(),
                 row.reason.clone().unwrap_or_else(|| "-".to_owned()).into(),
             ]);
+            table.push(cells);
         }
         table
     }
@@ -147,7 +171,8 @@ impl HoldRow {
     fn origins(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let administrator = self.by_administrator.then_some(("Person", "administrator"));
         let limit = self.by_limit.then_some(("Limit", "--hold-limit"));
-        administrator.into_iter().chain(limit)
+        let pod = self.by_pod.then_some(("Person", "annotation of the pod"));
+        administrator.into_iter().chain(limit).chain(pod)
     }
 }
 
@@ -164,7 +189,7 @@ mod tests {
             let annotations = [(HOLD.to_owned(), text.to_owned())].into();
             let mut status = HoldStatus::default();
             status.add_order(
-                &NodeMetadata { name: "n1".into(), annotations },
+                &NamedMetadata { name: "n1".into(), annotations },
                 Wall::from_micros(now.as_microsecond()),
             );
             status.object()["items"].clone()
@@ -172,7 +197,8 @@ mod tests {
         let held = rows(order, "2026-11-24T10:59:59Z");
         assert_eq!(
             held,
-            json!([{"node": "n1", "held": 0, "until": "2026-11-24T11:00:00Z", "origins": ["Person"], "reason": "disk"}])
+            json!([{"node": "n1", "pod": null, "held": 0, "until": "2026-11-24T11:00:00Z", "origins": ["Person"],
+                "reason": "disk"}])
         );
         for (text, now) in [
             (order, "2026-11-24T11:00:00Z"),

@@ -188,7 +188,9 @@ impl ClusterStatus {
         let settings = DelaySettings::of(deployment.known(), NumericOperators::Off);
         let (backlog, braked) = backlog(reader, settings, wall).await;
         let brake = brake(&deployment).derive(|_| braked);
-        let (from, holds) = (reader.place(), StatusPart::of(holds));
+        let evicts_all = deployment.known().is_none_or(DeploymentFacts::evicts_all);
+        let holds = StatusPart::of(holds.map(|holds| holds.of_evicting(evicts_all)));
+        let from = reader.place();
         Self { from, now, controllers, deployment, backlog, holds, brake, policies }
     }
 

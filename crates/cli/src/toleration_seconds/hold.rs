@@ -107,6 +107,7 @@ async fn status(
     let limit = options.cluster.server.timeout;
     let now = server_time(connected, options).await;
     let status = HoldStatus::read(&connected.streams, names, now, limit).await?;
+    let status = status.of_evicting(evicts_by_itself(connected, limit).await);
     Ok(match options.output {
         HoldOutputFormat::Json => format!("{:#}\n", status.object()),
         HoldOutputFormat::Text if status.is_empty() => {

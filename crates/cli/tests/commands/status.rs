@@ -90,9 +90,18 @@ fn deployment() -> Value {
         "spec": { "template": { "spec": { "containers": containers } } } })
 }
 
-/// The pods `forced` and `endless` wait for budgets, `free` and `other` for the brake; `later` counts down, `never` stays.
+/// The order of a hold for an hour.
+fn hold(reason: &str) -> Value {
+    let order = json!({ "action": "hold", "since": second(60), "until": second(-3_600), "reason": reason });
+    json!({ "taintward.io/hold": order.to_string() })
+}
+
+/// The pods `forced` and `endless` wait for budgets, `free` and `other` for the brake; `later` counts down, `never` stays, and
+/// `paused` is held.
 fn pods() -> String {
     let tolerates = |seconds| json!([testkit::toleration("maintenance", seconds)]);
+    let mut paused = bound_pod("paused", "n1", &json!([]));
+    paused["metadata"]["annotations"] = hold("a job ends");
     list(&[
         bound_pod("forced", "n1", &json!([])),
         bound_pod("endless", "n1", &json!([])),
@@ -101,13 +110,13 @@ fn pods() -> String {
         bound_pod("free", "n2", &json!([])),
         bound_pod("other", "n3", &json!([])),
         bound_pod("calm", "n4", &json!([])),
+        paused,
     ])
 }
 
 fn nodes() -> String {
     let mut held = tainted_node("n4", None);
-    let order = json!({ "action": "hold", "since": second(60), "until": second(-3_600), "reason": "disks" });
-    held["metadata"]["annotations"] = json!({ "taintward.io/hold": order.to_string() });
+    held["metadata"]["annotations"] = hold("disks");
     list(&[
         tainted_node("n1", Some("maintenance")),
         tainted_node("n2", Some("k")),
@@ -180,7 +189,7 @@ fn a_status_has_the_leader_and_everything_that_delays_a_pod() {
         "no other pod is due"
     );
     let backlog = &status["backlog"];
-    assert_eq!((&backlog["due"], &backlog["countingDown"]), (&json!(4), &json!(1)));
+    assert_eq!((&backlog["due"], &backlog["countingDown"]), (&json!(4), &json!(2)));
     assert_eq!(backlog["waiting"], json!({"budget": 2, "limit": 0, "order": 0, "policy": 0, "brake": 2}));
     for pod in backlog["pods"].as_array().unwrap() {
         assert_eq!(pod["delay"]["until"].is_null(), pod["pod"] != "forced", "only one has a deadline: {pod}");
@@ -188,7 +197,15 @@ fn a_status_has_the_leader_and_everything_that_delays_a_pod() {
     assert_eq!((&status["brake"][0]["key"], &status["brake"][0]["nodes"]), (&json!("k"), &json!(2)));
     let budget = |name, never| json!({"namespace": "shop", "name": name, "waiting": 1, "neverAllows": never});
     assert_eq!(status["budgets"], json!([budget("endless", true), budget("forced", false)]));
-    assert_eq!((&status["holds"][0]["node"], &status["policies"][1]["forced"]), (&json!("n4"), &json!(3)));
+    let holds: Vec<(&Value, &Value)> =
+        status["holds"].as_array().unwrap().iter().map(|hold| (&hold["node"], &hold["pod"])).collect();
+    assert_eq!(
+        holds,
+        [(&json!("n1"), &json!("shop/paused")), (&json!("n4"), &Value::Null)],
+        "{}",
+        status["holds"]
+    );
+    assert_eq!(status["policies"][1]["forced"], json!(3));
 
     let (code, out, _) = run(&kubeconfig, "status");
     assert_eq!(code, 0);
@@ -196,12 +213,14 @@ fn a_status_has_the_leader_and_everything_that_delays_a_pod() {
         "Leader:     taintward-0 leads since ",
         ", for 120m\n",
         "Mode:       enforce, --eviction-policies, --brake-limit=1 (Deployment taintward)\n",
-        "4 pods are due: 2 wait for a budget, 2 wait for the brake; 1 pod counting down\n",
+        "4 pods are due: 2 wait for a budget, 2 wait for the brake; 2 pods counting down\n",
         "taintward release --taint k",
         "shop/endless        1   never",
         "waits for budget shop/endless, which never allows a disruption; without a deadline, so never forced",
         "a pod waits for a person",
         "administrator   disks",
+        "annotation of the pod a job ends",
+        "n4 - all ",
     ] {
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(squeezed(&out).contains(&squeezed(words)), "{words}: {out}");
@@ -273,8 +292,14 @@ fn pending_says_what_due_pods_wait_for() {
         .collect();
     delays.sort_unstable();
     let (budget, brake) = (Some("budget"), Some("brake"));
-    let expected =
-        [("endless", budget), ("forced", budget), ("free", brake), ("later", None), ("other", brake)];
+    let expected = [
+        ("endless", budget),
+        ("forced", budget),
+        ("free", brake),
+        ("later", None),
+        ("other", brake),
+        ("paused", None),
+    ];
     assert_eq!(delays, expected, "a pod that counts down is not delayed");
 
     let (_, out, _) = run(&kubeconfig, "pending -A");
