@@ -39,7 +39,7 @@ pub struct NodeFact {
     /// The annotation [`ALLOW`](crate::admission::no_execute_guard::ALLOW): the keys of taints that evict its pods whatever
     /// the brake says.
     pub allow_no_execute: Option<Box<str>>,
-    /// The annotation [`RESPECT_BUDGETS`](RESPECT_BUDGETS).
+    /// The annotation [`RESPECT_BUDGETS`].
     pub respect_budgets: Option<Box<NodeRespect>>,
     /// The holds of its pods that its annotation orders or has ordered.
     pub holds: Option<Box<[HoldPeriod]>>,

@@ -17,21 +17,21 @@ use taintward_kube::api::RequestError;
 use taintward_kube::api::paged_list::ListRequest;
 
 /// The state of Taintward in a cluster.
-pub(super) struct ClusterStatus {
+pub(crate) struct ClusterStatus {
     /// The cluster, for people.
-    pub(super) from: String,
-    pub(super) now: Now,
-    pub(super) controllers: ActiveControllers,
-    pub(super) deployment: StatusPart<DeploymentFacts>,
-    pub(super) backlog: StatusPart<EvictionBacklog>,
-    pub(super) holds: StatusPart<HoldStatus>,
-    pub(super) brake: StatusPart<Vec<BrakedKey>>,
-    pub(super) policies: StatusPart<Vec<PolicyRow>>,
+    pub(crate) from: String,
+    pub(crate) now: Now,
+    pub(crate) controllers: ActiveControllers,
+    pub(crate) deployment: StatusPart<DeploymentFacts>,
+    pub(crate) backlog: StatusPart<EvictionBacklog>,
+    pub(crate) holds: StatusPart<HoldStatus>,
+    pub(crate) brake: StatusPart<Vec<BrakedKey>>,
+    pub(crate) policies: StatusPart<Vec<PolicyRow>>,
 }
 
 /// A part of the status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum StatusPart<T> {
+pub(crate) enum StatusPart<T> {
     Known(T),
     /// The cluster does not have it: why it is unknown.
     Absent(String),
@@ -41,18 +41,18 @@ pub(super) enum StatusPart<T> {
 
 /// The pods that are due, or will be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct EvictionBacklog {
+pub(crate) struct EvictionBacklog {
     /// Those that are due, the one that has been due longest first.
-    pub(super) due: Vec<DuePod>,
+    pub(crate) due: Vec<DuePod>,
     /// The number of pods with a deadline.
-    pub(super) counting: usize,
+    pub(crate) counting: usize,
     /// What could not be read of what delays pods.
-    pub(super) unread: Option<String>,
+    pub(crate) unread: Option<String>,
 }
 
 impl EvictionBacklog {
     /// How many due pods wait, by reason.
-    pub(super) fn waiting(&self) -> BTreeMap<DelayCategory, usize> {
+    pub(crate) fn waiting(&self) -> BTreeMap<DelayCategory, usize> {
         let mut waiting = BTreeMap::new();
         for delay in self.due.iter().filter_map(|pod| pod.delay.as_ref()) {
             *waiting.entry(delay.category).or_default() += 1;
@@ -61,7 +61,7 @@ impl EvictionBacklog {
     }
 
     /// How many pods wait for each budget.
-    pub(super) fn budgets(&self) -> BTreeMap<&DelayingBudget, usize> {
+    pub(crate) fn budgets(&self) -> BTreeMap<&DelayingBudget, usize> {
         let mut budgets = BTreeMap::new();
         for budget in self.due.iter().filter_map(|pod| pod.delay.as_ref()?.budget.as_ref()) {
             *budgets.entry(budget).or_default() += 1;
@@ -72,7 +72,7 @@ impl EvictionBacklog {
 
 /// What an `EvictionPolicy` and its status say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(super) struct PolicyRow {
+pub(crate) struct PolicyRow {
     #[serde(default)]
     metadata: PolicyMetadata,
     #[serde(default)]
@@ -97,37 +97,37 @@ struct PolicyStatus {
 /// A condition of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub(super) struct PolicyCondition {
+pub(crate) struct PolicyCondition {
     #[serde(rename = "type")]
     kind: String,
-    pub(super) status: String,
-    pub(super) reason: String,
-    pub(super) message: String,
+    pub(crate) status: String,
+    pub(crate) reason: String,
+    pub(crate) message: String,
 }
 
 impl PolicyRow {
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.metadata.name
     }
 
-    pub(super) fn governed(&self) -> u64 {
+    pub(crate) fn governed(&self) -> u64 {
         self.status.governed
     }
 
-    pub(super) fn waiting(&self) -> u64 {
+    pub(crate) fn waiting(&self) -> u64 {
         self.status.waiting.values().sum()
     }
 
-    pub(super) fn forced(&self) -> u64 {
+    pub(crate) fn forced(&self) -> u64 {
         self.status.forced
     }
 
-    pub(super) fn condition(&self, kind: &str) -> Option<&PolicyCondition> {
+    pub(crate) fn condition(&self, kind: &str) -> Option<&PolicyCondition> {
         self.status.conditions.iter().find(|condition| condition.kind == kind)
     }
 
     /// What a person has to know: why it is not ready, or blocked; `None`: all is well, or no controller has reported.
-    pub(super) fn complaint(&self) -> Option<&str> {
+    pub(crate) fn complaint(&self) -> Option<&str> {
         let not_ready = self.condition("Ready").filter(|ready| ready.status != "True");
         let blocked = self.condition("Blocked").filter(|blocked| blocked.status == "True");
         not_ready.or(blocked).map(|condition| &*condition.message)
@@ -143,7 +143,7 @@ impl<T> StatusPart<T> {
         }
     }
 
-    pub(super) const fn known(&self) -> Option<&T> {
+    pub(crate) const fn known(&self) -> Option<&T> {
         match self {
             Self::Known(part) => Some(part),
             Self::Absent(_) | Self::Unread(_) => None,
@@ -168,7 +168,7 @@ impl<T> StatusPart<T> {
 }
 
 impl ClusterStatus {
-    pub(super) async fn read(reader: &ClusterReader<'_>) -> Self {
+    pub(crate) async fn read(reader: &ClusterReader<'_>) -> Self {
         let wall = reader.clock.now().wall;
         let now = Now::exact(Mono::from_micros(wall.as_micros()), wall);
         let controllers = ActiveControllers::of(reader, wall).await;
@@ -195,7 +195,7 @@ impl ClusterStatus {
     }
 
     /// What could not be read, without what the cluster does not have.
-    pub(super) fn read_errors(&self) -> Vec<String> {
+    pub(crate) fn read_errors(&self) -> Vec<String> {
         let lease = match &self.controllers.ours {
             LeaseHolder::Unread(_) => Some(self.controllers.described()),
             _ => None,
