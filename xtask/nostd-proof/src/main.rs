@@ -8,6 +8,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::panic::PanicInfo;
+use taintward_core::ordered_hold::OrderedHolds;
 use taintward_core::taint_start::{BindingSource, PodBinding};
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration_matching::NumericOperators;
@@ -47,7 +48,7 @@ extern "C" fn rust_eh_personality() {}
 extern "C" fn main() -> i32 {
     let moment = Mono::from_micros(0);
     let arrival = PodBinding { at: moment, source: BindingSource::SeenLive };
-    let subject = PodInput { tolerations: &[], arrival, exemption: None };
+    let subject = PodInput { tolerations: &[], arrival, exemption: None, holds: OrderedHolds::default() };
     let now = Now::exact(moment, Wall::from_secs(0));
     let verdict = verdict::judge(&subject, &[], NumericOperators::Off, now);
     i32::from(verdict.decisive.is_some())
