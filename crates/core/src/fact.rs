@@ -82,6 +82,9 @@ pub struct PodFact {
     pub template: Option<Box<PodTemplateFact>>,
     /// The holds that its annotation orders or has ordered.
     pub holds: Option<Box<[HoldPeriod]>>,
+    /// No hold delays its eviction, not that of its node either: kube-controller-manager evicts it, by the seconds that
+    /// Taintward has set and recorded.
+    pub ignores_holds: bool,
 }
 
 /// The fields that eviction policies select pods by: pods of one template have them in common.

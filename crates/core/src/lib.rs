@@ -67,6 +67,7 @@
 //!     ready: None,
 //!     template: None,
 //!     holds: None,
+//!     ignores_holds: false,
 //! };
 //!
 //! let mut engine = EvictionEngine::new(EvictionConfig::default());

@@ -94,6 +94,7 @@ pub fn pod(name: &str) -> PodFact {
         ready: None,
         template: None,
         holds: None,
+        ignores_holds: false,
     }
 }
 

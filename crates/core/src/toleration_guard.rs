@@ -118,7 +118,7 @@ pub fn guarded_pod(mut pod: PodFact, record: Option<&GuardRecord>) -> Option<Pod
         None => return None,
     }
     // kube-controller-manager evicts at the ceiling, which no annotation delays.
-    pod.holds = None;
+    pod.ignores_holds = true;
     Some(pod)
 }
 
@@ -132,6 +132,5 @@ fn every_taint() -> Toleration {
 pub fn guarded_node(mut node: NodeFact) -> NodeFact {
     let is_covered = |key: &str| [keys::NOT_READY, keys::UNREACHABLE].contains(&key);
     node.taints.retain(|taint| taint.effect == TaintEffect::NoExecute && is_covered(&taint.key));
-    node.holds = None;
     node
 }

@@ -69,6 +69,8 @@ impl PodFlags {
     const MARKED_BY_ANOTHER: Self = Self(128);
     /// A policy forbids holds of it (`allowHolds: false`).
     const HOLDS_FORBIDDEN: Self = Self(256);
+    /// No hold delays its eviction.
+    const IGNORES_HOLDS: Self = Self(512);
 
     const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -130,6 +132,7 @@ impl PodEntry {
         };
         pod.set_version(fact.version);
         pod.set_flags(fact.mirror, fact.node_critical, fact.marked, fact.marked_by_another);
+        pod.flags.set(PodFlags::IGNORES_HOLDS, fact.ignores_holds);
         pod
     }
 
@@ -181,7 +184,10 @@ impl PodEntry {
             .or(unreadable.then_some(EvictionExemption::Undecodable));
         let arrival = PodBinding { at: self.bound_at, source: self.binding_source };
         let own = Some(&self.template.holds).filter(|_| !self.flags.has(PodFlags::HOLDS_FORBIDDEN));
-        let holds = OrderedHolds { node: node.map(NodeState::holds), pod: own };
+        let holds = match self.flags.has(PodFlags::IGNORES_HOLDS) {
+            true => OrderedHolds::default(),
+            false => OrderedHolds { node: node.map(NodeState::holds), pod: own },
+        };
         PodInput { tolerations: &self.template.tolerations, arrival, exemption, holds }
     }
 

@@ -78,8 +78,12 @@ impl DecodedPod {
         match self.records().0 {
             RecordState::Guarded(record) => {
                 pod.tolerations = own_tolerations(&pod.tolerations, Some(&record));
+                pod.ignores_holds = true;
             }
-            RecordState::Known(record) => pod.tolerations = record.counted_from_taint(pod.tolerations),
+            RecordState::Known(record) => {
+                pod.tolerations = record.counted_from_taint(pod.tolerations);
+                pod.ignores_holds = true;
+            }
             RecordState::Absent | RecordState::Undecodable => {}
         }
         pod

@@ -187,6 +187,7 @@ impl PodFields<'_> {
             ready: None,
             template: None,
             holds: self.hold.and_then(decode_periods),
+            ignores_holds: false,
         };
         Ok(Decoded::Object(DecodedPod {
             pod,

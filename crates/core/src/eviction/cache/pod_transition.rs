@@ -244,6 +244,7 @@ impl PodEntry {
         self.owner = fact.owner;
         self.life_phase = fact.life_phase;
         self.set_flags(fact.mirror, fact.node_critical, fact.marked, fact.marked_by_another);
+        self.flags.set(PodFlags::IGNORES_HOLDS, fact.ignores_holds);
     }
 
     /// The order of pods that are due at the same instant (TE-46: upstream has none): ordinary pods, then DaemonSet

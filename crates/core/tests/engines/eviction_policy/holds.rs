@@ -153,3 +153,15 @@ fn no_hold_applies_to_a_node_that_is_out_of_service() {
     world.pass(1_000);
     assert_eq!(left_on(&world, "n1"), 0);
 }
+
+#[test]
+fn no_hold_applies_to_a_pod_that_kube_controller_manager_evicts() {
+    let mut world = at_10(Vec::new());
+    world.change_pod("n1-0", |fact| fact.ignores_holds = true);
+    hold_node(&mut world, "n1", &[(10, 3_600)]);
+    hold_node(&mut world, "n2", &[(10, 3_600)]);
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1", "n2"], MAINTENANCE);
+    world.pass(1_000);
+    assert_eq!((left_on(&world, "n1"), left_on(&world, "n2")), (0, 1));
+}

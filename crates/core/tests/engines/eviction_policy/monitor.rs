@@ -90,7 +90,7 @@ pub(crate) fn governing<'w>(world: &'w World, pod: &str) -> Option<&'w EvictionP
 fn holds(world: &World, name: &str) -> Vec<HoldPeriod> {
     let pod = &world.pods[name].fact;
     let node = &world.nodes[pod.node.as_str()];
-    if node.taints.iter().any(|taint| *taint.key == *keys::OUT_OF_SERVICE) {
+    if pod.ignores_holds || node.taints.iter().any(|taint| *taint.key == *keys::OUT_OF_SERVICE) {
         return Vec::new();
     }
     let forbids = world.policies.iter().any(|policy| !policy.allow_holds);

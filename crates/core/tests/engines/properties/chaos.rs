@@ -119,6 +119,7 @@ fn any_pod() -> impl Strategy<Value = PodFact> {
                 ready: None,
                 template: None,
                 holds: None,
+                ignores_holds: false,
             }
         },
     )

@@ -43,6 +43,7 @@ impl SamplePod {
             ready: None,
             template: None,
             holds: self.meta.annotation(HOLD).and_then(decode_periods),
+            ignores_holds: false,
         }
     }
 }
