@@ -186,7 +186,7 @@ impl PodEntry {
         let own = Some(&self.template.holds).filter(|_| !self.flags.has(PodFlags::HOLDS_FORBIDDEN));
         let holds = match self.flags.has(PodFlags::IGNORES_HOLDS) {
             true => OrderedHolds::default(),
-            false => OrderedHolds { node: node.map(NodeState::holds), pod: own },
+            false => OrderedHolds { node: node.and_then(NodeState::holds), pod: own },
         };
         PodInput { tolerations: &self.template.tolerations, arrival, exemption, holds }
     }

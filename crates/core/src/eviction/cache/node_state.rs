@@ -66,9 +66,16 @@ pub(super) struct NodeState {
     ready_out_of_service: bool,
     /// For policies.
     labels: Option<Box<Labels>>,
-    /// For the brake: its annotation that allows taints.
+    /// Few nodes have any.
+    orders: Option<Box<NodeOrders>>,
+}
+
+/// What annotations of a node order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct NodeOrders {
+    /// For the brake: the taints that are allowed.
     allow: Option<Box<str>>,
-    /// The holds of its pods that its annotation orders.
+    /// The holds of its pods.
     holds: HoldWindows,
 }
 
@@ -104,13 +111,13 @@ impl NodeState {
         let is_other = before.is_none() || older;
         let known = before.as_ref().and_then(|known| known.labels.as_ref());
         let allow = fact.allow_no_execute.filter(|_| config.brake.is_some());
-        let is_allowed_other = before.as_ref().is_some_and(|known| known.allow != allow);
+        let is_allowed_other = before.as_ref().is_some_and(|known| known.allow() != allow.as_deref());
         let relabelled = is_allowed_other || fact.labels.is_some() && fact.labels.as_ref() != known;
         let labels = fact.labels.or_else(|| known.cloned());
         let none = HoldWindows::default();
-        let placed = before.as_ref().map_or(&none, |known| &known.holds);
+        let placed = before.as_ref().and_then(Self::holds).unwrap_or(&none);
         let holds = config.hold_windows(fact.holds.as_deref(), placed, now);
-        let is_same = |known: Self| known.taints == taints && known.holds == holds;
+        let is_same = |known: Self| known.taints == taints && *known.holds().unwrap_or(&none) == holds;
         let reassess = undecodable || !before.is_some_and(is_same);
         *state = Some(Self {
             uid: fact.uid,
@@ -121,8 +128,9 @@ impl NodeState {
             seen: true,
             ready_out_of_service: fact.ready_out_of_service,
             labels,
-            allow,
-            holds,
+            orders: Some(NodeOrders { allow, holds })
+                .filter(|orders| *orders != NodeOrders::default())
+                .map(Box::new),
         });
         NodeChange::Applied { is_other, reassess, relabelled }
     }
@@ -163,11 +171,11 @@ impl NodeState {
 
     /// Its annotation that allows taints.
     pub(super) fn allow(&self) -> Option<&str> {
-        self.allow.as_deref()
+        self.orders.as_ref()?.allow.as_deref()
     }
 
-    pub(super) fn holds(&self) -> &HoldWindows {
-        &self.holds
+    pub(super) fn holds(&self) -> Option<&HoldWindows> {
+        self.orders.as_ref().map(|orders| &orders.holds)
     }
 
     pub(super) fn is_ready_out_of_service(&self) -> bool {
