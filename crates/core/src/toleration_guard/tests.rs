@@ -108,7 +108,7 @@ fn taint_eviction_judges_guarded_pods_by_their_own_seconds_and_ignores_others() 
     let own = both(Some(300), Some(300));
     let on = write(&own, None, GuardCeiling::Seconds(3600)).unwrap();
     let guarded = guarded_pod(guardable(written(&own, &on)), on.record.as_ref());
-    assert_eq!(guarded, Some(guardable(own.clone())));
+    assert_eq!(guarded, Some(PodFact { ignores_holds: true, ..guardable(own.clone()) }));
     assert_eq!(guarded_pod(guardable(own.clone()), None), None);
     let marked = PodFact { marked: true, ..guardable(own.clone()) };
     assert_eq!(
