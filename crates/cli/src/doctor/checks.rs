@@ -4,6 +4,7 @@
 
 mod api_server;
 mod control_plane;
+mod eviction_policies;
 mod evictions;
 mod install_command;
 mod taintward;

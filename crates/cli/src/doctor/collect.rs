@@ -10,6 +10,7 @@ use futures::future::join_all;
 use std::cell::RefCell;
 use std::fmt;
 use std::path::PathBuf;
+use taintward_core::api_error::ApiFailure;
 use taintward_kube::api::paged_list::{self, ListRequest};
 use taintward_kube::api::{Permission, check_access};
 
@@ -34,10 +35,11 @@ const fn all(group: &'static str, plural: &'static str, kind: &'static str) -> L
     Listing { group, plural, kind, namespace: Namespace::All, fields: "" }
 }
 
-const LISTINGS: [Listing; 11] = [
+const LISTINGS: [Listing; 12] = [
     all("", "nodes", "Node"),
     all("", "pods", "Pod"),
     all("policy", "poddisruptionbudgets", "PodDisruptionBudget"),
+    all("taintward.io", POLICIES, "EvictionPolicy"),
     all("admissionregistration.k8s.io", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
     all("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
     all("flowcontrol.apiserver.k8s.io", "flowschemas", "FlowSchema"),
@@ -47,6 +49,8 @@ const LISTINGS: [Listing; 11] = [
     Listing { namespace: Namespace::Taintward, ..all(LEASES.0, LEASES.1, "Lease") },
     Listing { namespace: Namespace::Taintward, ..all("apps", "deployments", "Deployment") },
 ];
+
+const POLICIES: &str = "evictionpolicies";
 
 const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
 
@@ -78,8 +82,12 @@ pub(crate) async fn from_cluster(reader: &ClusterReader<'_>, options: &DoctorArg
             facts.borrow_mut().add(&object.called("v1", kind));
             Ok(())
         };
-        if let Err(why) = reader.each(request, add).await {
-            note(plural, &why);
+        match reader.each(request, add).await {
+            Ok(()) => {}
+            Err(why) if plural == POLICIES && why.failure == ApiFailure::NotFound => {
+                facts.borrow_mut().policies.is_undefined = true;
+            }
+            Err(why) => note(plural, &why),
         }
     });
     let (client, limit) = (&reader.connected.client, reader.cluster.server.timeout);
@@ -192,7 +200,26 @@ fn controller_permissions(namespace: &str, deployment: &DeploymentFacts) -> Vec<
         },
     ];
     let lead = lead.into_iter().filter(|_| !deployment.observes());
-    read.chain(evict).chain(lead).collect()
+    read.chain(evict).chain(lead).chain(policy_permissions(deployment)).collect()
+}
+
+/// The permissions that eviction policies need.
+fn policy_permissions(deployment: &DeploymentFacts) -> impl Iterator<Item = Permission> {
+    let read = [
+        ("taintward.io", POLICIES),
+        ("", "namespaces"),
+        ("policy", "poddisruptionbudgets"),
+        ("apps", "deployments"),
+        ("apps", "replicasets"),
+        ("apps", "statefulsets"),
+    ];
+    let read = read.into_iter().flat_map(|(group, resource)| {
+        ["list", "watch"].map(|verb| Permission::everywhere(verb, group, resource))
+    });
+    let evict = [("create", "", "pods/eviction"), ("patch", "taintward.io", "evictionpolicies/status")];
+    let evict = evict.map(|(verb, group, resource)| Permission::everywhere(verb, group, resource));
+    let evict = evict.into_iter().filter(|_| deployment.evicts_all());
+    read.chain(evict).filter(|_| deployment.applies_policies())
 }
 
 /// The facts in files, as printed by `kubectl get -o yaml`.

@@ -3,9 +3,11 @@
 //! - Invariant: each pod is summarized as it arrives, so that a large cluster needs little memory.
 
 mod pod_totals;
+mod policy_facts;
 mod webhook;
 
 pub(crate) use pod_totals::{PodTotals, TaintFacts};
+pub(crate) use policy_facts::PolicyTotals;
 pub(crate) use webhook::WebhookFacts;
 
 use crate::controller_deployment::DeploymentFacts;
@@ -47,6 +49,7 @@ pub(crate) struct ClusterFacts {
     pub(crate) node_leases: BTreeSet<String>,
     pub(crate) leader_leases: Vec<LeaseFacts>,
     pub(crate) budgets: BudgetTotals,
+    pub(crate) policies: PolicyTotals,
     pub(crate) webhooks: Vec<WebhookFacts>,
     pub(crate) flow_schemas: BTreeSet<String>,
     pub(crate) deployments: Vec<DeploymentFacts>,
@@ -209,6 +212,7 @@ impl ClusterFacts {
                 let hooks = object.get("webhooks").map_or(&[][..], YamlNode::items);
                 self.webhooks.extend(hooks.iter().filter_map(|hook| WebhookFacts::of(kind, &name, hook)));
             }
+            "EvictionPolicy" => self.policies.add(&name, object),
             "FlowSchema" => {
                 self.flow_schemas.insert(name);
             }

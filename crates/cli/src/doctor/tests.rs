@@ -1,5 +1,6 @@
 //! Tests that the pages agree with the checks, and the checks on small clusters.
 
+mod eviction_policies;
 mod one_cause;
 
 use super::check::{CheckVerdict, DoctorCheck};
@@ -274,6 +275,7 @@ fn what_cannot_be_read_is_never_passed() {
         ("nodes", &["distribution", "node-leases", "untolerated-taints"][..]),
         ("pods", &["default-toleration-seconds", "untolerated-taints"]),
         ("poddisruptionbudgets", &["disruption-budgets"]),
+        ("evictionpolicies", &["eviction-policies"]),
         ("validatingwebhookconfigurations", &["admission-webhooks"]),
         ("mutatingwebhookconfigurations", &["admission-webhooks"]),
         ("flowschemas", &["priority-and-fairness"]),

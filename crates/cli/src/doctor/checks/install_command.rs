@@ -18,6 +18,11 @@ const OWN_FLAGS: [&str; 8] = [
 
 /// `taintward install --image=IMAGE --mode=observe --apply`.
 pub(super) fn install_command(scope: &DoctorScope<'_>) -> String {
+    install_command_with(scope, "")
+}
+
+/// The same with another flag of `taintward install`.
+pub(super) fn install_command_with(scope: &DoctorScope<'_>, flag: &str) -> String {
     let mut flags = Vec::new();
     let deployments = &scope.facts.deployments;
     if let Some(controller) = deployments.iter().find(|one| one.is_controller()) {
@@ -32,6 +37,7 @@ pub(super) fn install_command(scope: &DoctorScope<'_>) -> String {
     if scope.namespace != "taintward-system" {
         flags.push(format!("--namespace={}", scope.namespace));
     }
+    flags.extend(Some(flag.to_owned()).filter(|flag| !flag.is_empty()));
     let flags: String = flags.iter().map(|flag| format!(" {flag}")).collect();
     let images = deployments.iter().filter(|one| one.is_controller()).map(|one| one.image.as_str());
     let image = images.clone().find(|image| !image.is_empty()).unwrap_or("IMAGE");
@@ -48,6 +54,9 @@ fn of_controller(controller: &DeploymentFacts, flags: &mut Vec<String>) {
     for argument in controller.arguments.iter().skip(1) {
         let name = argument.trim_start_matches('-').split('=').next().unwrap_or_default();
         match name {
+            "eviction-policies" if controller.applies_policies() => {
+                flags.push("--eviction-policies".to_owned());
+            }
             "stamp-taints" => flags.push("--stamp-taints".to_owned()),
             name if OWN_FLAGS.contains(&name) => {}
             _ => flags.push(format!("--controller-arg={argument}")),

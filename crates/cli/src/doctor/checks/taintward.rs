@@ -1,7 +1,7 @@
 //! Checks the installation of Taintward: its Deployment, its permissions, its leader.
 
-use super::DoctorScope;
 use super::install_command::install_command;
+use super::{DoctorScope, eviction_policies};
 use crate::controller_deployment::DeploymentFacts;
 use crate::doctor::check::{CheckId, DoctorCheck, DoctorGroup};
 use crate::doctor::facts::LeaseFacts;
@@ -23,6 +23,7 @@ pub(super) fn checks(scope: &DoctorScope<'_>) -> Vec<DoctorCheck> {
     checks.extend(permissions(scope));
     if !scope.pre {
         checks.push(leader(scope));
+        checks.extend(eviction_policies::check(scope));
     }
     checks
 }
