@@ -5,12 +5,14 @@
 //!   verb that begin and end (D3).
 //! - `EXHAUSTIVE_STATES` sets the number of states.
 
+mod policies;
 mod search;
 mod steps;
 
 use crate::common::cluster::{ModelCluster, SECOND};
+use search::SearchState;
 use std::collections::VecDeque;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hash;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
@@ -244,6 +246,20 @@ impl ExhaustiveState {
             }
         }
     }
+}
+
+impl SearchState for ExhaustiveState {
+    type Step = EvictionStep;
+
+    const STEPS: &'static [EvictionStep] = &STEPS;
+
+    fn step(&self, step: EvictionStep) -> Option<Self> {
+        self.after(step)
+    }
+
+    fn has_deleted(&self) -> bool {
+        !self.cluster.deleted.is_empty()
+    }
 
     /// Nothing goes wrong from here on: every event is delivered, everything is listed once, and every request is
     /// carried out and gets a response.
@@ -281,15 +297,6 @@ impl ExhaustiveState {
         assert!(!half, "P31: its deletion was not completed");
         let census = self.engine.stats();
         assert_eq!((census.due, census.in_hand), (0, 0), "no rest");
-    }
-
-    fn fingerprint(&self) -> u128 {
-        let mut first = DefaultHasher::new();
-        self.hash(&mut first);
-        let mut second = DefaultHasher::new();
-        0xa5u8.hash(&mut second);
-        self.hash(&mut second);
-        u128::from(first.finish()) << 64 | u128::from(second.finish())
     }
 }
 

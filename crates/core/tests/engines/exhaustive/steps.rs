@@ -14,7 +14,7 @@ use taintward_core::time::Mono;
 
 impl ExhaustiveState {
     /// Returns the next state; `None` if the step is not possible.
-    pub(super) fn step(&self, step: EvictionStep) -> Option<Self> {
+    pub(super) fn after(&self, step: EvictionStep) -> Option<Self> {
         let mut next = self.clone();
         next.take(step)?;
         next.engine.tick(next.cluster.clock().mono);
