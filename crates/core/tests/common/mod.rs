@@ -10,17 +10,17 @@
 pub mod cluster;
 pub mod crowd;
 pub mod hold_times;
+pub mod paired;
 pub mod script;
 pub mod storm;
 pub mod truth;
 mod work;
 
+use paired::PairedEngine;
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
-use taintward_core::eviction::{
-    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
-};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact};
 use taintward_core::identity::{NodeName, PodId, PodName, PodRef, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
@@ -39,7 +39,7 @@ pub fn seconds(s: f64) -> i64 {
 
 pub struct EvictionHarness {
     pub now: i64,
-    pub engine: EvictionEngine,
+    pub engine: PairedEngine,
     pub config: EvictionConfig,
     pub nodes: BTreeMap<String, TruthNode>,
     pub pods: BTreeMap<String, TruthPod>,
@@ -75,7 +75,7 @@ impl EvictionHarness {
     pub fn with(config: EvictionConfig) -> Self {
         let mut harness = Self {
             now: seconds(0.25),
-            engine: EvictionEngine::new(config.clone()),
+            engine: PairedEngine::new(config.clone()),
             config,
             nodes: BTreeMap::new(),
             pods: BTreeMap::new(),
@@ -267,7 +267,7 @@ impl EvictionHarness {
 
     /// The process crashes and a new one starts.
     pub fn restart(&mut self) {
-        self.engine = EvictionEngine::new(self.config.clone());
+        self.engine = PairedEngine::new(self.config.clone());
         self.held.forget(self.now);
         self.engine.handle(EvictionInput::CountdownHold(self.held.is_on()), self.clock());
         self.list(true);

@@ -1,11 +1,10 @@
 //! Drives an engine with scripted facts, responses and times, which may be inconsistent.
 
+use super::paired::PairedEngine;
 use super::{EPOCH, seconds};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
-use taintward_core::eviction::{
-    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
-};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::ResourceVersion;
 use taintward_core::object_event::ObjectEvent;
@@ -70,7 +69,7 @@ pub fn failed(effect: &EvictionEffect, sent: Mono, failure: ApiFailure) -> Evict
 }
 
 pub struct Script {
-    pub engine: EvictionEngine,
+    pub engine: PairedEngine,
     pub now: f64,
     /// The effects, and when they were pulled.
     pub requested: Vec<(f64, EvictionEffect)>,
@@ -82,7 +81,7 @@ pub struct Script {
 impl Script {
     /// An engine that has listed nothing at all, at zero.
     pub fn new(config: EvictionConfig) -> Self {
-        let mut engine = EvictionEngine::new(config);
+        let mut engine = PairedEngine::new(config);
         for input in [
             EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
             EvictionInput::Nodes(ObjectEvent::ListCompleted),

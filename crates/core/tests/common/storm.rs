@@ -5,10 +5,11 @@
 mod flights;
 
 use super::cluster::{ModelCluster, SECOND};
+use super::paired::PairedEngine;
 use std::collections::{BTreeSet, VecDeque};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
-use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::identity::PodRef;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
@@ -64,7 +65,7 @@ pub struct Stream {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Storm {
     pub cluster: ModelCluster,
-    pub engine: EvictionEngine,
+    pub engine: PairedEngine,
     config: EvictionConfig,
     pub nodes: Stream,
     pub pods: Stream,
@@ -85,7 +86,7 @@ impl Storm {
     pub fn new(config: EvictionConfig, window: i64) -> Self {
         let mut storm = Self {
             cluster: ModelCluster::new(window),
-            engine: EvictionEngine::new(config.clone()),
+            engine: PairedEngine::new(config.clone()),
             config,
             nodes: Stream::default(),
             pods: Stream::default(),
@@ -148,7 +149,7 @@ impl Storm {
 
     /// The process crashes; its requests may still be carried out. A new one lists everything.
     pub fn restart(&mut self) {
-        self.engine = EvictionEngine::new(self.config.clone());
+        self.engine = PairedEngine::new(self.config.clone());
         self.cluster.set_hold(super::hold_times::HoldTimes::forget);
         self.engine.handle(EvictionInput::CountdownHold(self.cluster.hold.is_on()), self.cluster.clock());
         self.flights.iter_mut().for_each(|flight| flight.orphan = true);

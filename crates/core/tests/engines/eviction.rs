@@ -20,9 +20,24 @@ mod restored;
 mod slow;
 
 use crate::common::EvictionHarness;
+use crate::common::paired::PairedEngine;
+use taintward_core::eviction::EvictionConfig;
+use taintward_core::eviction_policy::EvictionPolicy;
 
 fn one_node() -> EvictionHarness {
     let mut harness = EvictionHarness::new();
     harness.add_node("n1");
     harness
+}
+
+/// The comparison with a policy that selects nothing is sensitive: one that selects the eviction fails it.
+#[test]
+#[should_panic(expected = "a policy that selects nothing changes it")]
+fn a_policy_that_selects_an_eviction_is_noticed() {
+    let mut harness = one_node();
+    let policy = EvictionPolicy { pods_per_minute: Some(1), ..EvictionPolicy::default() };
+    harness.engine = PairedEngine::beside(policy, EvictionConfig::default());
+    harness.list(true);
+    harness.add_pod("p", "n1", &[]);
+    harness.add_taint("n1", "k");
 }

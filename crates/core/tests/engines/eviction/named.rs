@@ -1,10 +1,11 @@
 //! Tests an engine that shows deadlines: it counts from the seconds that objects name, as a snapshot does.
 
+use crate::common::paired::PairedEngine;
 use crate::common::script::{at, tainted_node};
 use crate::common::{EPOCH, EvictionHarness, seconds};
 use taintward_core::cluster_snapshot::{NodeRecord, PodRecord, SnapshotBuilder};
 use taintward_core::engine::Engine as _;
-use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
+use taintward_core::eviction::{EvictionConfig, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact};
 use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
 use taintward_core::object_event::ObjectEvent;
@@ -72,12 +73,12 @@ fn in_a_snapshot(node: NodeFact, pod: &PodFact, now: Now) -> Option<i64> {
 #[test]
 fn an_engine_that_shows_deadlines_shows_those_of_a_snapshot() {
     for (starts_as_named, listed) in [(true, false), (true, true), (false, false), (false, true)] {
-        let mut engine = EvictionEngine::new(EvictionConfig { starts_as_named, ..EvictionConfig::default() });
-        let start = |engine: &mut EvictionEngine, now| {
+        let mut engine = PairedEngine::new(EvictionConfig { starts_as_named, ..EvictionConfig::default() });
+        let start = |engine: &mut PairedEngine, now| {
             engine.handle(EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }), now);
             engine.handle(EvictionInput::Pods(ObjectEvent::ListStarted { silent_since: None }), now);
         };
-        let end = |engine: &mut EvictionEngine, now| {
+        let end = |engine: &mut PairedEngine, now| {
             engine.handle(EvictionInput::Nodes(ObjectEvent::ListCompleted), now);
             engine.handle(EvictionInput::Pods(ObjectEvent::ListCompleted), now);
         };

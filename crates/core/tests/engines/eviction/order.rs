@@ -1,5 +1,6 @@
 //! Tests orders that matter and orders that must not: of pods, of facts, of leadership and lists.
 
+use crate::common::paired::PairedEngine;
 use crate::common::{EvictionHarness, seconds};
 use crate::eviction::one_node;
 use taintward_core::engine::Engine;
@@ -11,7 +12,7 @@ use taintward_core::testkit::toleration;
 #[test]
 fn te_46_order_among_pods_due_at_the_same_instant() {
     let mut harness = one_node();
-    harness.engine = taintward_core::eviction::EvictionEngine::new(EvictionConfig::default());
+    harness.engine = PairedEngine::new(EvictionConfig::default());
     for (name, priority, owner, critical) in [
         ("critical", 0, PodOwnerKind::Other, true),
         ("as-critical", 2_000_001_000, PodOwnerKind::Other, false),
@@ -37,7 +38,7 @@ fn te_46_order_among_pods_due_at_the_same_instant() {
 #[test]
 fn p34_nothing_is_lost_while_effects_are_not_pulled() {
     let mut harness = one_node();
-    let mut idle = taintward_core::eviction::EvictionEngine::new(EvictionConfig::default());
+    let mut idle = PairedEngine::new(EvictionConfig::default());
     std::mem::swap(&mut idle, &mut harness.engine);
     harness.restart();
     harness.add_pod("p", "n1", &[toleration("k", Some(5))]);
@@ -81,14 +82,14 @@ fn equal_facts_make_equal_engines_in_any_order() {
 #[test]
 fn te_7_no_pod_is_evicted_before_both_lists_are_complete() {
     use taintward_core::engine::Lane;
-    use taintward_core::eviction::{EvictionEngine, EvictionInput};
+    use taintward_core::eviction::EvictionInput;
     let mut harness = one_node();
     harness.deaf = true;
     harness.add_pod("p", "n1", &[]);
     harness.add_taint("n1", "k");
     let (node, pod, clock) =
         (harness.node_fact("n1").expect("the node"), harness.pods["p"].fact.clone(), harness.clock());
-    let mut engine = EvictionEngine::new(EvictionConfig::default());
+    let mut engine = PairedEngine::new(EvictionConfig::default());
     for input in [
         EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since: None }),
         EvictionInput::Nodes(ObjectEvent::Applied { fact: node, listed: true }),
@@ -107,7 +108,7 @@ fn te_7_no_pod_is_evicted_before_both_lists_are_complete() {
 /// is not lost, and no pod is evicted because of a taint that the node has lost but whose event is late.
 #[test]
 fn te_6_the_end_is_the_same_whichever_stream_is_ahead() {
-    use taintward_core::eviction::{EvictionEngine, EvictionInput};
+    use taintward_core::eviction::EvictionInput;
     for untainted in [false, true] {
         let mut ends = Vec::new();
         for nodes_first in [true, false] {
@@ -138,7 +139,7 @@ fn te_6_the_end_is_the_same_whichever_stream_is_ahead() {
             harness.pass(seconds(4.5));
             let early = harness.left().join(" ");
             harness.pass(seconds(2.0));
-            let fresh = EvictionEngine::new(EvictionConfig::default());
+            let fresh = PairedEngine::new(EvictionConfig::default());
             let census = std::mem::replace(&mut harness.engine, fresh).stats();
             ends.push((early, harness.left().join(" "), census));
         }

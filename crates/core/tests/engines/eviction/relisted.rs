@@ -2,10 +2,11 @@
 //! left out and delivers again keeps its arrival.
 
 use crate::common::EPOCH;
+use crate::common::paired::PairedEngine;
 use crate::common::script::{Script, at, tainted_node};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
-use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
@@ -27,7 +28,7 @@ fn old_pod(name: &str, version: u64, tolerations: Vec<Toleration>) -> PodFact {
     PodFact { arrival, ..pod(name).at_version(version).tolerates(tolerations) }
 }
 
-fn due(engine: &EvictionEngine, uid: &str, s: f64) -> Option<Mono> {
+fn due(engine: &PairedEngine, uid: &str, s: f64) -> Option<Mono> {
     let (_, verdict, _) = engine.explain(&pod_ref(uid), at(s)).expect("the pod is known");
     verdict.reasons.first().and_then(|reason| reason.due)
 }
@@ -48,7 +49,7 @@ fn list_started<F>(s: f64) -> ObjectEvent<F> {
     ObjectEvent::ListStarted { silent_since: Some(at(s).mono) }
 }
 
-fn synced(config: EvictionConfig) -> EvictionEngine {
+fn synced(config: EvictionConfig) -> PairedEngine {
     Script::new(config).engine
 }
 

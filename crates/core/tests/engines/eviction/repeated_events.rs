@@ -1,12 +1,11 @@
 //! Tests late, repeated and missing facts and responses, scripted and possibly inconsistent.
 
 use crate::common::EPOCH;
+use crate::common::paired::PairedEngine;
 use crate::common::script::{at, tainted_node};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
-use taintward_core::eviction::{
-    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput,
-};
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase};
 use taintward_core::identity::{NodeName, PodId, PodName, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
@@ -18,7 +17,7 @@ fn patient_pod(version: u64, period: Option<i64>) -> PodFact {
     pod("p").at_version(version).tolerates(period.map(|seconds| toleration("k", Some(seconds))))
 }
 
-fn listed(engine: &mut EvictionEngine, now: Now, nodes: Vec<EvictionInput>, pods: Vec<EvictionInput>) {
+fn listed(engine: &mut PairedEngine, now: Now, nodes: Vec<EvictionInput>, pods: Vec<EvictionInput>) {
     let silent_since = engine.is_synced().then_some(now.mono);
     let begin = [EvictionInput::Nodes(ObjectEvent::ListStarted { silent_since })].into_iter();
     let pods = [
@@ -38,14 +37,14 @@ fn live(fact: PodFact) -> EvictionInput {
     EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false })
 }
 
-fn synced(condition: DisruptionConditionPolicy) -> EvictionEngine {
-    let mut engine = EvictionEngine::new(EvictionConfig { condition, ..EvictionConfig::default() });
+fn synced(condition: DisruptionConditionPolicy) -> PairedEngine {
+    let mut engine = PairedEngine::new(EvictionConfig { condition, ..EvictionConfig::default() });
     listed(&mut engine, at(0.0), Vec::new(), Vec::new());
     engine
 }
 
 /// An engine that knows the tainted node and the pod, with its first effect pulled.
-fn tainted(period: Option<i64>) -> EvictionEngine {
+fn tainted(period: Option<i64>) -> PairedEngine {
     let mut engine = synced(DisruptionConditionPolicy::Never);
     engine.handle(
         EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(1, &[("k", None)]), listed: false }),
@@ -60,7 +59,7 @@ fn confirmed(now: Now, result: Result<LiveRead<NodeFact>, ApiFailure>) -> Evicti
 }
 
 /// Lets every request succeed at this moment. Returns how many pods were deleted.
-fn evict(engine: &mut EvictionEngine, now: Now) -> usize {
+fn evict(engine: &mut PairedEngine, now: Now) -> usize {
     engine.tick(now.mono);
     let mut deleted = 0;
     while let Some(effect) = engine.next_effect(Lane::All, now) {
@@ -113,14 +112,14 @@ fn an_object_that_could_not_be_decoded_did_not_start_when_it_could() {
         arrival: BindingTimes { scheduled: old(200), started: None, created: old(199) },
         ..patient_pod(10, Some(3_000))
     };
-    let begun = |engine: &EvictionEngine| {
+    let begun = |engine: &PairedEngine| {
         let (_, verdict, taints) = engine.explain(&pod_ref("p"), at(1_500.0)).expect("the pod is known");
         let seconds = |at: Mono| at.as_micros() / 1_000_000;
         (seconds(taints[0].start.at), seconds(verdict.reasons[0].counts_from))
     };
     for pods_node in [Some(NodeName::new("n1")), None] {
         // Both exist at the start.
-        let mut engine = EvictionEngine::new(EvictionConfig::default());
+        let mut engine = PairedEngine::new(EvictionConfig::default());
         listed(&mut engine, at(1_000.0), vec![node_unreadable()], vec![pod_unreadable(pods_node.clone())]);
         engine.handle(
             EvictionInput::Nodes(ObjectEvent::Applied { fact: added.clone(), listed: false }),
@@ -141,7 +140,7 @@ fn an_object_that_could_not_be_decoded_did_not_start_when_it_could() {
         assert_eq!(begun(&engine), (1_000, 1_200));
         // They are deleted, undecodable to the end, and others appear.
         for lost in [false, true] {
-            let mut engine = EvictionEngine::new(EvictionConfig::default());
+            let mut engine = PairedEngine::new(EvictionConfig::default());
             let pod_gone = EvictionInput::Pods(ObjectEvent::Deleted(pod_ref("p").into()));
             listed(
                 &mut engine,
@@ -214,7 +213,7 @@ fn l2_a_deletion_that_is_undone_is_repeated() {
     };
     let terminating =
         |version| PodFact { life_phase: PodLifePhase::Terminating, ..patient_pod(version, None) };
-    type RepeatedEvent<'a> = &'a dyn Fn(&mut EvictionEngine);
+    type RepeatedEvent<'a> = &'a dyn Fn(&mut PairedEngine);
     let cases: [(&str, bool, RepeatedEvent<'_>); 7] = [
         ("an event from before", false, &|engine| engine.handle(live(patient_pod(10, None)), at(2.0))),
         ("an older one", false, &|engine| engine.handle(live(patient_pod(9, None)), at(2.0))),
@@ -341,7 +340,7 @@ fn nodes_that_are_ready_and_out_of_service_are_counted() {
     let reported =
         |version, ready_out_of_service| NodeFact { ready_out_of_service, ..tainted_node(version, &[]) };
     let applied = |fact| EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false });
-    let counted = |engine: &EvictionEngine| {
+    let counted = |engine: &PairedEngine| {
         let stats = engine.stats();
         (stats.nodes, stats.ready_out_of_service_nodes)
     };

@@ -1,8 +1,9 @@
 //! Generates a random history of inputs from a seed.
 
+use crate::common::paired::PairedEngine;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
-use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
 use taintward_core::identity::PodRef;
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
@@ -44,7 +45,7 @@ pub(crate) struct RequestHistory {
     choices: HistoryChoices,
     pub(crate) now: i64,
     version: u64,
-    pub(crate) engine: EvictionEngine,
+    pub(crate) engine: PairedEngine,
     /// Effects without a response.
     pub(crate) requested: Vec<EvictionEffect>,
     pub(crate) log: Vec<String>,
@@ -56,7 +57,7 @@ impl RequestHistory {
     pub(crate) fn new(seed: u64, lies: bool) -> Self {
         let choices = HistoryChoices(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let (requested, log) = (Vec::new(), Vec::new());
-        let engine = EvictionEngine::new(EvictionConfig::default());
+        let engine = PairedEngine::new(EvictionConfig::default());
         let mut history = Self { choices, now: 1_000_000, version: 1, engine, requested, log, lies };
         history.list(None, Vec::new(), None);
         history

@@ -1,0 +1,118 @@
+//! Runs every test twice: with the empty configuration, and with an eviction policy that selects nothing, which must
+//! change nothing.
+
+use super::EPOCH;
+use std::ops::Deref;
+use taintward_core::engine::{Engine, Lane};
+use taintward_core::eviction::{
+    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
+};
+use taintward_core::eviction_policy::{
+    BudgetRespect, EvictionPolicy, EvictionPolicyFact, RecordedPolicyStatus, SelectedTaint, UnavailableLimit,
+    WaveOrder,
+};
+use taintward_core::identity::Uid;
+use taintward_core::object_event::ObjectEvent;
+use taintward_core::time::{Mono, Now, Wall};
+
+/// An engine with the empty configuration, as which it is read. Panics if the same engine beside a policy that selects
+/// nothing has another effect, notice or wakeup.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PairedEngine {
+    plain: EvictionEngine,
+    beside_policy: EvictionEngine,
+}
+
+/// A policy that delays what it selects in every way, and selects nothing.
+fn selecting_nothing() -> EvictionPolicy {
+    EvictionPolicy {
+        name: "nothing".into(),
+        taints: vec![SelectedTaint { key: "nothing".into(), values: Vec::new() }],
+        budgets: Some(BudgetRespect { deadline: None }),
+        pods_per_minute: Some(1),
+        nodes_at_once: Some(1),
+        unavailable_per_workload: Some(UnavailableLimit { replicas: Some(1), percent: None }),
+        order: Some(WaveOrder { timeout: None }),
+        grace_seconds_max: Some(1),
+        allow_holds: false,
+        ..EvictionPolicy::default()
+    }
+}
+
+impl PairedEngine {
+    pub fn new(config: EvictionConfig) -> Self {
+        Self::beside(selecting_nothing(), config)
+    }
+
+    /// The same beside another policy.
+    pub fn beside(policy: EvictionPolicy, config: EvictionConfig) -> Self {
+        let plain = EvictionEngine::new(config.clone());
+        let mut beside_policy = EvictionEngine::new(EvictionConfig { policies: true, ..config });
+        let fact = EvictionPolicyFact {
+            uid: Uid::new("nothing"),
+            version: None,
+            generation: 1,
+            policy: policy.into(),
+            recorded: RecordedPolicyStatus::default(),
+        };
+        let start = Now::exact(Mono::from_secs(0), Wall::from_secs(EPOCH));
+        for event in [
+            ObjectEvent::ListStarted { silent_since: None },
+            ObjectEvent::Applied { fact, listed: true },
+            ObjectEvent::ListCompleted,
+        ] {
+            beside_policy.handle(EvictionInput::Policies(event), start);
+        }
+        Self { plain, beside_policy }
+    }
+}
+
+impl Deref for PairedEngine {
+    type Target = EvictionEngine;
+
+    fn deref(&self) -> &EvictionEngine {
+        &self.plain
+    }
+}
+
+impl Engine for PairedEngine {
+    type Input = EvictionInput;
+    type Effect = EvictionEffect;
+    type Notice = EvictionNotice;
+
+    fn handle(&mut self, input: EvictionInput, now: Now) {
+        self.beside_policy.handle(input.clone(), now);
+        self.plain.handle(input, now);
+    }
+
+    fn tick(&mut self, now: Mono) {
+        self.beside_policy.tick(now);
+        self.plain.tick(now);
+    }
+
+    fn next_effect(&mut self, lane: Lane, now: Now) -> Option<EvictionEffect> {
+        let effect = self.plain.next_effect(lane, now);
+        assert_eq!(
+            self.beside_policy.next_effect(lane, now),
+            effect,
+            "a policy that selects nothing changes it"
+        );
+        effect
+    }
+
+    fn next_wakeup(&self) -> Option<Mono> {
+        let wakeup = self.plain.next_wakeup();
+        assert_eq!(self.beside_policy.next_wakeup(), wakeup, "a policy that selects nothing changes it");
+        wakeup
+    }
+
+    fn take_notices(&mut self) -> Vec<EvictionNotice> {
+        let notices = self.plain.take_notices();
+        assert_eq!(self.beside_policy.take_notices(), notices, "a policy that selects nothing changes them");
+        notices
+    }
+
+    fn is_synced(&self) -> bool {
+        self.plain.is_synced()
+    }
+}
