@@ -33,7 +33,7 @@ pub fn listener<F: WatchedObject>(
     )
 }
 
-/// Runs a watch whenever, and as long as, it is demanded.
+/// Runs a watch whenever, and as long as, it is demanded; ends with the loop that demands it.
 pub(crate) async fn while_demanded<L: Future<Output = ()>>(
     mut demanded: watch::Receiver<bool>,
     health: watch::Sender<StreamHealth>,
@@ -42,7 +42,11 @@ pub(crate) async fn while_demanded<L: Future<Output = ()>>(
     while demanded.wait_for(|on| *on).await.is_ok() {
         tokio::select! {
             biased;
-            _ = demanded.wait_for(|on| !on) => {}
+            ended = demanded.wait_for(|on| !on) => {
+                if ended.is_err() {
+                    return;
+                }
+            }
             () = listen() => return,
         }
         health.send_replace(StreamHealth::default());
