@@ -26,6 +26,7 @@ mod notice;
 mod order;
 mod policy_gate;
 mod policy_status;
+mod prediction;
 mod responses;
 mod stats;
 mod work_queue;
@@ -38,6 +39,7 @@ pub use input::EvictionInput;
 pub use notice::{CancellationReason, EvictionNotice, EvictionReason, GoverningPolicy, TaintImpact};
 pub use order::{EvictionOrder, PriorityClass};
 pub use policy_status::{EvictionPolicyStatus, OldestDelay};
+pub use prediction::{EvictionPrediction, EvictionScenario, PredictedEviction, ReplacementReadiness};
 pub use stats::{EvictionStall, EvictionStats, FailingEviction, PendingEviction, StallReason};
 
 /// The eviction engine. Two engines are equal if their facts and their evictions in progress are equal.

@@ -19,6 +19,8 @@ pub struct DelayedEviction<'a> {
     pub due: Mono,
     /// The name of the policy, if it is known.
     pub policy: Option<&'a str>,
+    /// Whether its policy respects budgets.
+    pub respects_budgets: bool,
     /// When it is deleted in spite of its budgets; `None`: never, or its policy respects none.
     pub forced_at: Option<Mono>,
     /// What it waits for.

@@ -28,7 +28,8 @@ pub(crate) use wait_lists::Delay;
 use super::delay_reason::{DelayedEviction, EvictionDelayReason};
 use super::order::EvictionOrder;
 use super::work_queue::QueueKey;
-use crate::fact::NodeRespect;
+use crate::eviction_policy::BudgetFact;
+use crate::fact::{NodeRespect, PodTemplateFact};
 use crate::identity::{NodeName, PodName, PodRef, Uid};
 use crate::time::Mono;
 use crate::workload::Workload;
@@ -85,6 +86,11 @@ impl PolicyGate {
     pub(crate) fn is_active(&self) -> bool {
         let has_rules = self.objects.has_policies() || !self.objects.respects().is_empty();
         has_rules || !self.permits.is_empty() || !self.lists.is_empty()
+    }
+
+    /// The budgets that select a pod.
+    pub(crate) fn budgets(&self, namespace: &str, template: &PodTemplateFact) -> Vec<BudgetFact> {
+        self.objects.budgets(namespace, &template.labels).into_iter().cloned().collect()
     }
 
     /// Whether a policy of an eviction that these taints would demand forbids holds of the pod.
@@ -248,11 +254,13 @@ impl PolicyGate {
         self.lists.waiting().filter_map(move |(waiting, list)| {
             let policy = waiting.policy.as_ref().and_then(|uid| self.objects.policy(uid));
             let due = waiting.key.due;
-            let deadline = policy.and_then(|policy| policy.budgets).and_then(|budgets| budgets.deadline);
+            let budgets = policy.and_then(|policy| policy.budgets);
+            let deadline = budgets.and_then(|budgets| budgets.deadline);
             Some(DelayedEviction {
                 pod: &waiting.key.pod,
                 name: name_of(&waiting.key.pod)?,
                 due,
+                respects_budgets: budgets.is_some(),
                 forced_at: deadline.map(|deadline| due.plus(deadline)),
                 policy: policy.map(|policy| &*policy.name),
                 reason: self.reason(list),

@@ -8,6 +8,7 @@ mod holds;
 mod limits;
 mod monitor;
 mod node_respect;
+mod prediction;
 mod preview;
 mod random;
 mod status;

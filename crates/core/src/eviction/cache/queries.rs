@@ -4,7 +4,9 @@ use super::node_state::NodeState;
 use super::{Cache, PodEntry};
 use crate::countdown_hold::HoldHistory;
 use crate::eviction::EvictionPhase;
+use crate::eviction::order::EvictionOrder;
 use crate::eviction::stats::PendingEviction;
+use crate::fact::PodTemplateFact;
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::time::{Mono, Now};
 use crate::toleration_matching::NumericOperators;
@@ -58,9 +60,26 @@ impl Cache {
         marked.map(|(node, pod)| PodRef { node: node.clone(), uid: pod.uid().clone() })
     }
 
+    /// Returns the pods whose version is unknown, and whether each has the eviction's condition.
+    pub(in crate::eviction) fn unversioned(&self) -> impl Iterator<Item = (PodRef, bool)> {
+        let unversioned = self.pods().filter(|(_, pod)| pod.version().is_none());
+        unversioned
+            .map(|(node, pod)| (PodRef { node: node.clone(), uid: pod.uid().clone() }, pod.is_marked()))
+    }
+
     /// Returns the UID of a node, if it exists.
     pub(in crate::eviction) fn node_uid(&self, node: &NodeName) -> Option<&Uid> {
         self.nodes.get(node)?.state.as_ref().map(NodeState::uid)
+    }
+
+    /// Returns the place of a pod in waves.
+    pub(in crate::eviction) fn order(&self, pod: &PodRef) -> Option<EvictionOrder> {
+        Some(self.nodes.get(&pod.node)?.pods.get(&pod.uid)?.order())
+    }
+
+    /// Returns what policies select the pod by, if that is known.
+    pub(in crate::eviction) fn template(&self, pod: &PodRef) -> Option<&PodTemplateFact> {
+        self.nodes.get(&pod.node)?.pods.get(&pod.uid)?.template().fact.as_deref()
     }
 
     /// Returns the version of a pod, if it is known.

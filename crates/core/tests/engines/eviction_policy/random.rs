@@ -37,7 +37,7 @@ pub(super) fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn limits() -> impl Strategy<Value = EvictionPolicy> {
+pub(super) fn limits() -> impl Strategy<Value = EvictionPolicy> {
     (
         proptest::option::of(proptest::option::of(30..120_i64)),
         proptest::option::of(2..40_u32),
@@ -62,7 +62,7 @@ fn limits() -> impl Strategy<Value = EvictionPolicy> {
 
 pub(super) const NODES: [&str; 4] = ["n1", "n2", "n3", "n4"];
 
-fn build(brake: Option<NodeLimit>, policy: EvictionPolicy, needed: Option<u32>) -> World {
+pub(super) fn build(brake: Option<NodeLimit>, policy: EvictionPolicy, needed: Option<u32>) -> World {
     let mut world = World::with_brake(brake, vec![policy]);
     NODES.iter().chain(&["spare"]).for_each(|node| world.add_node(node, "general"));
     world.set_replicas("web", 8);

@@ -64,6 +64,16 @@ impl CacheUpdate<'_> {
     }
 }
 
+impl CacheUpdate<'_> {
+    /// Counts as a read that found the node as it is known: for a copy that sends nothing.
+    pub(in crate::eviction) fn confirm_as_known(&mut self, node: &NodeName, now: Mono) {
+        if let Some(entry) = self.cache.nodes.get_mut(node) {
+            entry.confirmation = NodeConfirmation::At(ReadTimes { sent: now, received: now });
+        }
+        self.state.queue.unpark(node);
+    }
+}
+
 impl NodeReadResponse<'_, '_> {
     /// Applies a live read of a node, and counts it as a confirmation unless there is a reason not to.
     ///
