@@ -8,6 +8,7 @@ mod clock;
 mod cluster;
 pub(crate) mod details;
 mod files;
+mod object_lists;
 pub(crate) mod related;
 mod selected_pods;
 
@@ -15,7 +16,8 @@ pub(crate) use clock::ServerClock;
 pub(crate) use cluster::{ClusterReader, greeted, of_nodes, open};
 #[cfg(test)]
 pub(crate) use files::tests;
-pub(crate) use files::{NO_UID, sort};
+pub(crate) use files::{FileObjects, NO_UID, sort};
+pub(crate) use object_lists::ObjectLists;
 
 use crate::args::kube_args::ClusterOptions;
 use crate::manifest::TextPosition;
@@ -53,6 +55,8 @@ pub(crate) struct ClusterState {
     pub(crate) notes: Vec<String>,
     /// For each pod of the snapshot, whether it is selected; empty: all are.
     pub(crate) about: Vec<bool>,
+    /// What decides how due pods leave, if it was read from files that have eviction policies.
+    pub(crate) objects: Option<FileObjects>,
 }
 
 /// Something that could not be read.

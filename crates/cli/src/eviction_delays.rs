@@ -1,32 +1,26 @@
 //! Reads what delays due pods: lists everything that decides it once, and asks the controller's own engine.
 //!
 //! - Invariant: the engine that is asked is private, and no effect of it is carried out.
+//! - See `eviction_delays/facts.rs` for what is listed.
 
-use crate::active_controllers::ActiveControllers;
+mod facts;
+
+pub(crate) use facts::EvictionFacts;
+
 use crate::args::node_limit::{ParsedLimit, limit};
-use crate::cluster_state::ClusterReader;
+use crate::cluster_state::ObjectLists;
 use crate::controller_deployment::DeploymentFacts;
 use crate::messages::{at_moment, stamp};
 use serde_json::{Value, json};
-use taintward_core::admission::LabelSelector;
-use taintward_core::api_error::ApiFailure;
-use taintward_core::engine::Engine as _;
 use taintward_core::eviction::{
-    BrakedKey, DelayCategory, DelayedEviction, EvictionConfig, EvictionDelayReason, EvictionEngine,
-    EvictionInput,
+    BrakedKey, DelayCategory, DelayedEviction, EvictionDelayReason, EvictionEngine,
 };
-use taintward_core::eviction_policy::{BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind};
 use taintward_core::identity::{PodName, PodRef, Uid};
 use taintward_core::node_limit::NodeLimit;
-use taintward_core::object_event::ObjectEvent;
-use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::time::{Mono, Now};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestError;
 use taintward_kube::api::paged_list::ListRequest;
-use taintward_kube::decode::{
-    ApiResource, Decoded, DeploymentObject, NodeForAllControllers, ReplicaSetObject, StatefulSetObject,
-    TemplatedPod, WatchedObject,
-};
 
 /// The settings of the controller that decide about delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,17 +45,20 @@ impl DelaySettings {
 
 /// The Deployment of the controller; `None`: it has none, as in a sandbox.
 pub(crate) async fn deployment(
-    reader: &ClusterReader<'_>,
-    controllers: &ActiveControllers,
+    lists: ObjectLists<'_, '_>,
+    namespace: &str,
 ) -> Result<Option<DeploymentFacts>, RequestError> {
     let mut found: Vec<DeploymentFacts> = Vec::new();
-    let request =
-        ListRequest { namespace: controllers.namespace(), ..ListRequest::all("apps", "deployments") };
+    let request = ListRequest { namespace, ..ListRequest::all("apps", "deployments") };
     let add = &mut |json: &[u8]| {
-        found.push(DeploymentFacts::of_object(&serde_json::from_slice(json)?));
+        let deployment = DeploymentFacts::of_object(&serde_json::from_slice(json)?);
+        // Files may have Deployments of any program.
+        if matches!(lists, ObjectLists::Cluster(_)) || deployment.image.contains("taintward") {
+            found.push(deployment);
+        }
         Ok(())
     };
-    reader.each(request, add).await?;
+    lists.each(request, add).await?;
     found.sort_by_key(|one| !one.evicts());
     Ok(found.into_iter().find(DeploymentFacts::is_controller))
 }
@@ -103,7 +100,7 @@ pub(crate) struct DelayingBudget {
 }
 
 impl PodDelay {
-    fn of(delayed: &DelayedEviction<'_>, error: Option<&RequestError>) -> Self {
+    pub(crate) fn of(delayed: &DelayedEviction<'_>, error: Option<&RequestError>) -> Self {
         let reason = &delayed.reason;
         let message = match (reason, error) {
             // The lists are complete, except for those that could not be read.
@@ -189,52 +186,6 @@ pub(crate) struct EvictionDelays {
 }
 
 impl EvictionDelays {
-    /// # Errors
-    /// Why nodes or pods cannot be read: then no pod can be judged.
-    pub(crate) async fn read(
-        reader: &ClusterReader<'_>,
-        settings: DelaySettings,
-        now: Wall,
-    ) -> Result<Self, RequestError> {
-        let now = Now::exact(Mono::from_micros(now.as_micros()), now);
-        let mut policies = Vec::new();
-        let listed = match settings.policies {
-            true => list::<EvictionPolicyFact>(reader, |event| policies.push(event)).await,
-            false => Ok(()),
-        };
-        let is_absent = listed.as_ref().is_err_and(|error| error.failure == ApiFailure::NotFound);
-        let mut unread = listed.err().filter(|_| !is_absent);
-        let engine = EvictionEngine::new(EvictionConfig {
-            numeric: settings.numeric,
-            starts_as_named: true,
-            policies: settings.policies && unread.is_none(),
-            brake: settings.brake,
-            ..EvictionConfig::default()
-        });
-        let mut reading = DelayReading { engine, now };
-        if is_absent {
-            reading.handle(EvictionInput::PolicyDefinitionAbsent(true));
-        }
-        policies.into_iter().for_each(|event| reading.handle(EvictionInput::Policies(event)));
-        unread = unread.or(reading.surroundings(reader).await.err());
-        list::<NodeForAllControllers>(reader, |event| {
-            reading.handle(EvictionInput::Nodes(match event.into_object() {
-                Ok((node, listed)) => {
-                    let undecodable = || ObjectEvent::Undecodable(node.identity().into());
-                    node.labelled().map_or_else(undecodable, |fact| ObjectEvent::Applied { fact, listed })
-                }
-                Err(event) => event,
-            }));
-        })
-        .await?;
-        list::<TemplatedPod>(reader, |event| {
-            let fact = event.map(|pod| pod.with_template(pod.pod.for_display()));
-            reading.handle(EvictionInput::Pods(fact));
-        })
-        .await?;
-        Ok(Self { engine: reading.engine.after_turns(now), unread })
-    }
-
     /// All due pods, the one that has been due longest first.
     pub(crate) fn due_pods(&self) -> Vec<DuePod> {
         let delayed = self.engine.delayed().map(|delayed| {
@@ -264,62 +215,4 @@ impl EvictionDelays {
     pub(crate) fn braked_keys(&self) -> Vec<BrakedKey> {
         self.engine.braked_keys()
     }
-}
-
-/// An engine that is being told what exists.
-struct DelayReading {
-    engine: EvictionEngine,
-    now: Now,
-}
-
-impl DelayReading {
-    fn handle(&mut self, input: EvictionInput) {
-        self.engine.handle(input, self.now);
-        // No command logs notices.
-        drop(self.engine.take_notices());
-    }
-
-    /// Reads the objects that the policies need; a user may read one kind and not another.
-    async fn surroundings(&mut self, reader: &ClusterReader<'_>) -> Result<(), RequestError> {
-        let selects_namespaces =
-            |fact: &EvictionPolicyFact| fact.policy.namespaces != LabelSelector::default();
-        if self.engine.policy_statuses(self.now).iter().any(|(fact, _)| selects_namespaces(fact)) {
-            list::<NamespaceLabelsFact>(reader, |event| self.handle(EvictionInput::Namespaces(event)))
-                .await?;
-        }
-        if self.engine.needs_budgets() {
-            list::<BudgetFact>(reader, |event| self.handle(EvictionInput::Budgets(event))).await?;
-        }
-        if self.engine.needs_workloads() {
-            use ReplicatedKind::{Deployment, ReplicaSet, StatefulSet};
-            let mut handle = |kind, event| self.handle(EvictionInput::Workloads(kind, event));
-            list::<DeploymentObject>(reader, |event| handle(Deployment, event.map(|one| one.0))).await?;
-            list::<ReplicaSetObject>(reader, |event| handle(ReplicaSet, event.map(|one| one.0))).await?;
-            list::<StatefulSetObject>(reader, |event| handle(StatefulSet, event.map(|one| one.0))).await?;
-        }
-        Ok(())
-    }
-}
-
-/// Lists a kind as a watch delivers its first list.
-async fn list<F: WatchedObject>(
-    reader: &ClusterReader<'_>,
-    mut take: impl FnMut(ObjectEvent<F>),
-) -> Result<(), RequestError> {
-    let ApiResource { group, plural, field_selector, .. } = F::RESOURCE;
-    let fields = field_selector.unwrap_or_default();
-    take(ObjectEvent::ListStarted { silent_since: None });
-    let add = &mut |json: &[u8]| {
-        match F::from_json(json) {
-            Decoded::Object(fact) => take(ObjectEvent::Applied { fact, listed: true }),
-            Decoded::Undecodable(object) => {
-                object.identity.into_iter().for_each(|one| take(ObjectEvent::Undecodable(one.into())));
-            }
-            Decoded::Unbound(_) => {}
-        }
-        Ok(())
-    };
-    reader.each(ListRequest { fields, ..ListRequest::all(group, plural) }, add).await?;
-    take(ObjectEvent::ListCompleted);
-    Ok(())
 }

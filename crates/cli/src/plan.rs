@@ -4,6 +4,7 @@
 //! - See `plan/plan_args.rs` for the flags, `cluster_state.rs` for reading.
 
 mod change_file;
+mod eviction_schedule;
 mod node_edits;
 mod plan_args;
 mod preview;
@@ -17,6 +18,7 @@ pub(crate) use preview::preview;
 use crate::args::cluster_state::ClusterStateArgs;
 use crate::cluster_state::{self, ClusterState, ClusterStateError, StateSource};
 use crate::stderr;
+use eviction_schedule::EvictionSchedule;
 use jiff::Timestamp;
 use node_edits::NodeEditError;
 use plan_args::{PlanArgsError, PlanMoment};
@@ -97,9 +99,15 @@ fn plan(options: &PlanArgs) -> Result<ExitCode, PlanError> {
         node_edits::apply(&state.snapshot, &edits, &options.node_lifecycle().map_err(PlanArgsError::from)?)?;
     let question = ForecastOptions { until, places_max: PLACES_MAX, about: &state.about };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
+    let schedule = match from {
+        StateSource::Cluster(cluster) => EvictionSchedule::of(Some(cluster), &state, &edited.changes, until)?,
+        StateSource::Files(..) => EvictionSchedule::of(None, &state, &edited.changes, until)?,
+    };
     stderr::errors(&state.gaps);
     state.notes.iter().for_each(stderr::note);
-    let report = PlanReport::new(&state, &forecast, &edited.descriptions, until, options.limit);
+    schedule.iter().flat_map(|schedule| &schedule.unread).for_each(stderr::note);
+    let schedule = schedule.as_ref();
+    let report = PlanReport::new(&state, &forecast, &edited.descriptions, until, options.limit, schedule);
     output.print(&report)?;
     Ok(match (state.gaps.is_empty(), options.fail_on.iter().any(|what| report.has(*what))) {
         (false, _) => ExitCode::FAILURE,

@@ -229,7 +229,7 @@ impl<'c> ClusterReader<'c> {
         if nodes_are_known {
             notes.extend(gone(snapshot.lost()));
         }
-        ClusterState { snapshot, from: self.place(), gaps, notes, about }
+        ClusterState { snapshot, from: self.place(), gaps, notes, about, objects: None }
     }
 
     /// Reads nodes that were created between the list of nodes and that of pods.

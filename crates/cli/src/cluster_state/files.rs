@@ -1,26 +1,28 @@
 //! Reads the state of a cluster from the files that `-f` names, and for `plan` also the desired nodes.
 //!
 //! - Invariant: what cannot be read becomes a gap with its position, and the rest is read; a large JSON file is never
-//!   in memory twice.
+//!   in memory twice, unless it has eviction policies.
 
+mod file_objects;
 mod input_files;
+mod state_object;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub(crate) use file_objects::FileObjects;
 pub(crate) use input_files::sort;
+use state_object::{ObjectBody, StateObject, StateObjectKind, each_object};
 
 use super::details::RelatedDetails;
 use super::selected_pods::SelectedPods;
 use super::{ClusterState, NAMED_MAX, ReadError, ServerClock, moment};
 use crate::manifest::files::{ManifestFile, each};
-use crate::manifest::{self, ParseError, TextPosition, YamlNode};
+use crate::manifest::{self, TextPosition};
 use crate::output::enumerated;
 use crate::progress::Progress;
 use crate::repeated_fields;
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +53,8 @@ pub(super) fn read(
     let mut reader = FileReader { selected, details, ..FileReader::new(as_of, numeric) };
     each(paths, &mut |file| reader.take(file));
     let details = std::mem::take(&mut reader.details);
-    (reader.finish(named(paths)), details)
+    let objects = reader.has_policies.then(|| FileObjects::read(paths, reader.stdin.take()));
+    (ClusterState { objects, ..reader.finish(named(paths)) }, details)
 }
 
 fn named(paths: &[PathBuf]) -> String {
@@ -71,6 +74,10 @@ struct FileReader {
     progress: Progress,
     /// Kinds that are ignored.
     others: BTreeSet<String>,
+    /// Eviction policies are among them, or a node has one for a taint.
+    has_policies: bool,
+    /// What standard input had: it can be read only once.
+    stdin: Option<String>,
 }
 
 impl FileReader {
@@ -78,7 +85,8 @@ impl FileReader {
         let builder = SnapshotBuilder::new(moment(as_of, &ServerClock::local()), numeric, true);
         let (gaps, details, others) = (Vec::new(), RelatedDetails::default(), BTreeSet::new());
         let (selected, progress) = (SelectedPods::default(), Progress::default());
-        Self { builder, gaps, objects: 0, details, selected, progress, others }
+        let (has_policies, stdin) = (false, None);
+        Self { builder, gaps, objects: 0, details, selected, progress, others, has_policies, stdin }
     }
 
     fn take(&mut self, ManifestFile { name, text }: ManifestFile) {
@@ -95,12 +103,16 @@ impl FileReader {
             let why = format!("broken YAML or JSON: {why}");
             ReadError { file: name.clone(), at: fault.at, why }
         }));
+        if name == manifest::files::STDIN {
+            self.stdin = Some(text);
+        }
     }
 
     fn put(&mut self, file: &str, text: &str, object: &StateObject<'_>) {
         self.objects += 1;
         self.progress.at(self.objects, "objects");
-        let Some(kind) = object.kind else {
+        let Some(kind) = object.kind() else {
+            self.has_policies |= file_objects::is_policy(object);
             self.others.insert(object.word.to_string());
             return;
         };
@@ -151,7 +163,9 @@ impl FileReader {
         let another = match kind {
             StateObjectKind::Node => {
                 self.details.node(&json);
-                self.builder.node(snapshot::node(&json)?)
+                let record = snapshot::node(&json)?;
+                self.has_policies |= record.fact.respect_budgets.is_some();
+                self.builder.node(record)
             }
             StateObjectKind::Pod => {
                 self.details.pod(&json, DEFAULT_NAMESPACE);
@@ -209,7 +223,7 @@ impl FileReader {
             lacks(format!("has no pod in namespace {namespace}; check -n"));
         }
         let about = self.selected.among(&snapshot);
-        ClusterState { snapshot, from, gaps, notes: Vec::new(), about }
+        ClusterState { snapshot, from, gaps, notes: Vec::new(), about, objects: None }
     }
 }
 
@@ -226,174 +240,4 @@ fn with_uid(json: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     let uid = format!("{NO_UID}{}/{}", text("namespace"), text("name"));
     metadata.insert("uid".to_owned(), uid.into());
     serde_json::to_vec(&object).map_or(json, Cow::Owned)
-}
-
-/// The kinds that a snapshot consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StateObjectKind {
-    Node,
-    Pod,
-    Budget,
-    Job,
-    Event,
-}
-
-impl StateObjectKind {
-    fn of(version: &str, kind: &str) -> Option<Self> {
-        match (version, kind) {
-            ("v1", "Node") => Some(Self::Node),
-            ("v1", "Pod") => Some(Self::Pod),
-            ("policy/v1" | "policy/v1beta1", "PodDisruptionBudget") => Some(Self::Budget),
-            ("batch/v1", "Job") => Some(Self::Job),
-            ("v1" | "events.k8s.io/v1", "Event") => Some(Self::Event),
-            _ => None,
-        }
-    }
-}
-
-/// An object.
-struct StateObject<'t> {
-    /// `None`: snapshots do not contain the kind.
-    kind: Option<StateObjectKind>,
-    /// The kind as written.
-    word: Cow<'t, str>,
-    place: ObjectPosition,
-    body: ObjectBody<'t>,
-}
-
-enum ObjectPosition {
-    Mark(TextPosition),
-    /// In bytes; lines are counted only when needed.
-    Offset(usize),
-}
-
-enum ObjectBody<'t> {
-    Json(&'t str),
-    Tree(&'t YamlNode),
-}
-
-/// In the API server's form.
-impl StateObject<'_> {
-    /// `metadata.name`.
-    fn name(&self) -> String {
-        let name = match self.body {
-            ObjectBody::Json(text) => {
-                serde_json::from_str::<TypeMeta<'_>>(text).ok().and_then(|head| head.name())
-            }
-            ObjectBody::Tree(tree) => tree.at(&["metadata", "name"]).map(|name| name.as_text().to_owned()),
-        };
-        name.unwrap_or_else(|| "(no name)".to_owned())
-    }
-
-    /// Where it starts.
-    fn at(&self, text: &str) -> TextPosition {
-        self.place.mark(text)
-    }
-}
-
-impl ObjectPosition {
-    fn mark(&self, text: &str) -> TextPosition {
-        let offset = match self {
-            Self::Mark(mark) => return *mark,
-            Self::Offset(offset) => *offset,
-        };
-        let before = text.get(..offset).unwrap_or_default();
-        TextPosition::FIRST.after(before)
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct TypeMeta<'t> {
-    #[serde(borrow, default, deserialize_with = "text_or_null")]
-    api_version: Cow<'t, str>,
-    #[serde(borrow, default, deserialize_with = "text_or_null")]
-    kind: Cow<'t, str>,
-    #[serde(borrow, default)]
-    items: Option<Vec<&'t RawValue>>,
-    #[serde(borrow, default)]
-    metadata: Option<TypeMetaName<'t>>,
-}
-
-/// As in an API server, null is an absent field.
-fn text_or_null<'de, D: Deserializer<'de>>(from: D) -> Result<Cow<'de, str>, D::Error> {
-    Ok(Option::<Cow<'de, str>>::deserialize(from)?.unwrap_or_default())
-}
-
-#[derive(Deserialize)]
-struct TypeMetaName<'t> {
-    #[serde(borrow, default)]
-    name: Option<Cow<'t, str>>,
-}
-
-impl TypeMeta<'_> {
-    fn name(self) -> Option<String> {
-        Some(self.metadata?.name?.into_owned())
-    }
-}
-
-/// Passes each object of a text to `visit`, including those in lists. Returns the errors.
-fn each_object(text: &str, visit: &mut dyn FnMut(StateObject<'_>)) -> Vec<ParseError> {
-    if let Some(list) = one_json(text).filter(|whole| whole.kind.ends_with("List")) {
-        let mut faults = Vec::new();
-        let items = list.items.iter().flatten();
-        items.for_each(|item| of_json((text, item.get()), &list, LISTS_MAX, visit, &mut faults));
-        return faults;
-    }
-    manifest::each(text, |tree| visit(of_tree(tree)))
-}
-
-fn of_tree(tree: &YamlNode) -> StateObject<'_> {
-    let (version, word) = (tree.text("apiVersion"), tree.text("kind"));
-    StateObject {
-        kind: StateObjectKind::of(version, word),
-        word: word.into(),
-        place: ObjectPosition::Mark(tree.span.from),
-        body: ObjectBody::Tree(tree),
-    }
-}
-
-/// A text that is a single JSON object.
-fn one_json(text: &str) -> Option<TypeMeta<'_>> {
-    text.trim_start().starts_with('{').then(|| serde_json::from_str(text).ok())?
-}
-
-/// Lists inside lists to this depth are read in place; deeper ones, as YAML is read.
-const LISTS_MAX: usize = 8;
-
-/// Passes on an item of a list, with the kind of the list if it has none; of an item that is a list, its items.
-fn of_json<'t>(
-    (text, item): (&'t str, &'t str),
-    list: &TypeMeta<'t>,
-    depth: usize,
-    visit: &mut dyn FnMut(StateObject<'_>),
-    faults: &mut Vec<ParseError>,
-) {
-    let offset = item.as_ptr() as usize - text.as_ptr() as usize;
-    let kind = list.kind.strip_suffix("List").unwrap_or_default();
-    let head = serde_json::from_str::<TypeMeta<'t>>(item).ok();
-    let Some(mut head) = head.filter(|head| depth > 0 || head.items.is_none()) else {
-        // Its fields may be repeated or of other types.
-        let from = ObjectPosition::Offset(offset).mark(text);
-        faults.extend(manifest::each_from(item, from, |tree| match kind {
-            "" => visit(of_tree(tree)),
-            kind => visit(of_tree(&tree.clone().called(&list.api_version, kind))),
-        }));
-        return;
-    };
-    if head.kind.is_empty() {
-        head.kind = kind.to_owned().into();
-        head.api_version = list.api_version.clone();
-    }
-    match head.items.take() {
-        Some(items) => {
-            items.iter().for_each(|inner| of_json((text, inner.get()), &head, depth - 1, visit, faults));
-        }
-        None => visit(StateObject {
-            kind: StateObjectKind::of(&head.api_version, &head.kind),
-            word: head.kind,
-            place: ObjectPosition::Offset(offset),
-            body: ObjectBody::Json(item),
-        }),
-    }
 }

@@ -163,8 +163,9 @@ impl<'r, 'c> RelatedReader<'r, 'c> {
     ) -> RelatedObjects {
         let Self { reader, builder, details, gaps, gone, absent, present } = self;
         let notes = reader.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
-        let about = Vec::new();
-        let state = ClusterState { snapshot: builder.finish(), from: reader.place(), gaps, notes, about };
+        let (about, objects) = (Vec::new(), None);
+        let from = reader.place();
+        let state = ClusterState { snapshot: builder.finish(), from, gaps, notes, about, objects };
         RelatedObjects { state, details, gone, absent, present, elsewhere, knows_events }
     }
 

@@ -3,8 +3,8 @@
 use super::PendingRow;
 use crate::active_controllers::ActiveControllers;
 use crate::args::cluster_state::ClusterStateArgs;
-use crate::cluster_state::{ClusterReader, ClusterState, NAMED_MAX};
-use crate::eviction_delays::{self, DelaySettings, EvictionDelays, PodDelay};
+use crate::cluster_state::{ClusterReader, ClusterState, NAMED_MAX, ObjectLists};
+use crate::eviction_delays::{self, DelaySettings, EvictionFacts, PodDelay};
 use crate::messages::{bullet, counted};
 use crate::output::PrintOptions;
 use std::collections::BTreeMap;
@@ -30,15 +30,18 @@ impl DelayedRows {
         if options.as_of.is_some() || !has_due_pods(state) {
             return None;
         }
+        let lists = ObjectLists::Cluster(reader);
         let mut unread = Vec::new();
-        let deployment = eviction_delays::deployment(reader, controllers).await.unwrap_or_else(|error| {
-            unread.push(format!("it is unknown whether the brake delays due pods: {error}"));
-            None
-        });
+        let deployment =
+            eviction_delays::deployment(lists, controllers.namespace()).await.unwrap_or_else(|error| {
+                unread.push(format!("it is unknown whether the brake delays due pods: {error}"));
+                None
+            });
         let settings = DelaySettings::of(deployment.as_ref(), options.numeric());
         let mut delays = BTreeMap::new();
-        let error = match EvictionDelays::read(reader, settings, state.snapshot.now().wall).await {
-            Ok(read) => {
+        let error = match EvictionFacts::read(lists, settings, state.snapshot.now().wall).await {
+            Ok(facts) => {
+                let read = facts.delays();
                 let due = read.due_pods().into_iter();
                 delays.extend(due.filter_map(|pod| Some((pod.uid.to_string(), pod.delay?))));
                 read.unread

@@ -2,6 +2,7 @@
 //!
 //! - Invariant: it never fails; what cannot be read is reported, and `taint` still prompts for confirmation.
 
+use super::eviction_schedule::EvictionSchedule;
 use super::node_edits::{self, NodeEdit, NodeSet};
 use super::report::PlanReport;
 use crate::args::kube_args::ClusterOptions;
@@ -46,7 +47,10 @@ fn planned(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<S
     // Next nodes would require all pods of the cluster.
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
-    let report = PlanReport::new(&state, &forecast, &edited.descriptions, Mono::NEVER, None);
+    let schedule = EvictionSchedule::of(Some(cluster), &state, &edited.changes, Mono::NEVER)
+        .map_err(|why| why.to_string())?;
+    let report =
+        PlanReport::new(&state, &forecast, &edited.descriptions, Mono::NEVER, None, schedule.as_ref());
     let mut text = String::new();
     sentence_in_lines(&mut text, &messages::about(&state.from, state.snapshot.now()));
     Ok(text + &opening(nodes) + &report.preview(WIDTH))

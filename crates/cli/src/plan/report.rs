@@ -3,11 +3,15 @@
 //! - See `report/human.rs` and `report/object.rs` for its two outputs, `report/preview_text.rs` for the short one,
 //!   `report/job_outcome.rs` for Jobs.
 
+mod delay_text;
+mod delays;
 mod human;
 mod job_outcome;
 mod object;
+mod paragraphs;
 mod preview_text;
 
+use super::eviction_schedule::{EvictionSchedule, PodDeparture};
 use super::plan_args::PlanFailOn;
 use crate::cluster_state::ClusterState;
 use crate::messages;
@@ -16,7 +20,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, SnapshotPod};
 use taintward_core::forecast::{
-    Forecast, ForecastTotals, NodeForecast, PlacedPod, Placement, PodForecast, WorkloadImpact,
+    BudgetImpact, Forecast, ForecastTotals, NodeForecast, PlacedPod, Placement, PodForecast, WorkloadImpact,
 };
 use taintward_core::taint_start::TaintStartSource;
 use taintward_core::time::Mono;
@@ -31,6 +35,8 @@ pub(super) struct PlanReport<'p> {
     until: Mono,
     /// The largest number of table rows for people, 0 for all; `None` if it is not given.
     limit: Option<usize>,
+    /// `None`: every pod leaves when it is due.
+    schedule: Option<&'p EvictionSchedule>,
 }
 
 /// A pod that is evicted.
@@ -79,8 +85,9 @@ impl<'p> PlanReport<'p> {
         descriptions: &'p [String],
         until: Mono,
         limit: Option<usize>,
+        schedule: Option<&'p EvictionSchedule>,
     ) -> Self {
-        Self { state, forecast, descriptions, until, limit }
+        Self { state, forecast, descriptions, until, limit, schedule }
     }
 
     /// Whether it has the outcome that `--fail-on` names.
@@ -89,7 +96,7 @@ impl<'p> PlanReport<'p> {
         match fail_on {
             PlanFailOn::Evicted => forecast.totals.going + forecast.totals.later > 0,
             PlanFailOn::Budget => {
-                forecast.budgets.iter().any(|impact| impact.is_broken() || impact.blocked() > 0)
+                forecast.budgets.iter().any(|impact| self.violates(impact) || impact.blocked() > 0)
             }
             PlanFailOn::Unschedulable => {
                 let is_nowhere = |home: &PlacedPod| matches!(home.place, Placement::Nowhere(_));
@@ -113,16 +120,46 @@ impl<'p> PlanReport<'p> {
         &self.snapshot().pods()[row.fate.pod as usize]
     }
 
+    /// How a pod leaves, if a policy governs it or the brake delays it. A drain is subject to neither.
+    fn departure(&self, row: &PlanRow<'p>) -> Option<&'p PodDeparture> {
+        let schedule = self.schedule.filter(|_| !row.fate.is_evicted())?;
+        schedule.departure(&self.pod(row).uid)
+    }
+
+    /// Whether evictions violate the budget: those that respect no budget, or that are forced.
+    fn violates(&self, impact: &BudgetImpact) -> bool {
+        let budget = &self.snapshot().budgets()[impact.budget];
+        let violates = |row: &PlanRow<'p>| {
+            let respects = self.departure(row).is_some_and(|one| one.respects_budgets && !one.is_forced);
+            let pod = self.pod(row);
+            !row.fate.is_evicted()
+                && !respects
+                && *pod.name.namespace() == *budget.namespace
+                && budget.selects(&self.snapshot().label_sets()[pod.labels as usize])
+        };
+        impact.is_broken() && (self.schedule.is_none() || self.evicted().any(|row| violates(&row)))
+    }
+
+    /// The end of the prediction of delays.
+    fn horizon(&self) -> Mono {
+        self.schedule.map_or(Mono::NEVER, |schedule| schedule.horizon)
+    }
+
     fn node_name(&self, node: usize) -> &'p str {
         self.snapshot().nodes()[node].fact.name.as_str()
     }
 
-    /// The pods that are evicted, the next one first; at the same time by node and name.
-    fn rows(&self) -> Vec<PlanRow<'p>> {
+    /// The pods that are evicted, in no particular order.
+    fn evicted(&self) -> impl Iterator<Item = PlanRow<'p>> {
         let of_node = |node: &'p NodeForecast| {
             node.pods.iter().filter_map(move |fate| Some(PlanRow { node, fate, at: fate.at()? }))
         };
-        let mut rows: Vec<PlanRow<'_>> = self.forecast.nodes.iter().flat_map(of_node).collect();
+        self.forecast.nodes.iter().flat_map(of_node)
+    }
+
+    /// The pods that are evicted, the next one first; at the same time by node and name.
+    fn rows(&self) -> Vec<PlanRow<'p>> {
+        let mut rows: Vec<PlanRow<'_>> = self.evicted().collect();
         // Within a node they are sorted by name.
         rows.sort_by_key(|row| row.at.max(self.snapshot().now().mono));
         rows

@@ -25,6 +25,10 @@ fn edited(snapshot: &ClusterSnapshot, edits: &[NodeEdit]) -> Result<EditedNodes,
     apply(snapshot, edits, &NodeLifecycleConfig::default())
 }
 
+fn state(snapshot: ClusterSnapshot, gaps: Vec<ReadError>, notes: Vec<String>) -> ClusterState {
+    ClusterState { snapshot, from: "x.yaml".into(), gaps, notes, about: Vec::new(), objects: None }
+}
+
 /// `n1 key:Effect@seconds`, sorted.
 fn result(snapshot: &ClusterSnapshot, edits: &[NodeEdit]) -> Vec<String> {
     let edited = edited(snapshot, edits).expect("the edits can be made");
@@ -123,8 +127,7 @@ fn a_terminal_is_not_flooded() {
     let node = "{apiVersion: v1, kind: Node, metadata: {name: n1, uid: n}}\n";
     let (snapshot, gaps) = snapshot(&format!("{node}{pods}"));
     assert_eq!(gaps, [""; 0]);
-    let (notes, about) = (Vec::new(), Vec::new());
-    let state = ClusterState { snapshot, from: "x.yaml".into(), gaps: Vec::new(), notes, about };
+    let state = state(snapshot, Vec::new(), Vec::new());
     let edited = edited(&state.snapshot, &[edit("n1", "x:NoExecute")]).expect("it can be made");
     let question = ForecastOptions { until: Mono::NEVER, places_max: 10, about: &[] };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
@@ -132,7 +135,7 @@ fn a_terminal_is_not_flooded() {
         [(true, None, 100), (true, Some(0), 250), (true, Some(3), 3), (false, None, 250), (false, Some(3), 3)]
     {
         let (descriptions, until) = (&edited.descriptions[..], Mono::NEVER);
-        let report = PlanReport::new(&state, &forecast, descriptions, until, limit);
+        let report = PlanReport::new(&state, &forecast, descriptions, until, limit, None);
         let text = report.human(&PrintOptions::on(Terminal { width: 80, paints: false, is_terminal }));
         // Each is a row of both tables, because these pods have no owner.
         let rows = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();
@@ -148,13 +151,12 @@ fn the_schema_describes_what_is_printed() {
     let (snapshot, _) = snapshot(CLUSTER);
     let gaps =
         vec![ReadError { file: "x.yaml".into(), at: TextPosition::default(), why: "is not there".into() }];
-    let (notes, about) = (vec!["told".to_owned()], Vec::new());
-    let state = ClusterState { snapshot, from: "x.yaml".into(), gaps, notes, about };
+    let state = state(snapshot, gaps, vec!["told".to_owned()]);
     for until in [Mono::NEVER, state.snapshot.now().mono] {
         let edited = edited(&state.snapshot, &[edit("*", "x:NoExecute")]).expect("it can be made");
         let question = ForecastOptions { until, places_max: 100, about: &[] };
         let forecast = forecast(&state.snapshot, &edited.changes, question);
-        let report = PlanReport::new(&state, &forecast, &edited.descriptions, until, None);
+        let report = PlanReport::new(&state, &forecast, &edited.descriptions, until, None, None);
         let printed = report.object();
         for list in ["changes", "items", "nodes", "workloads", "budgets", "readErrors"] {
             assert!(!printed[list].as_array().expect("a list").is_empty(), "{list}");

@@ -2,9 +2,9 @@
 
 use crate::active_controllers::{ActiveControllers, LeaseHolder};
 use crate::args::node_limit::limit;
-use crate::cluster_state::ClusterReader;
+use crate::cluster_state::{ClusterReader, ObjectLists};
 use crate::controller_deployment::DeploymentFacts;
-use crate::eviction_delays::{self, DelaySettings, DelayingBudget, DuePod, EvictionDelays};
+use crate::eviction_delays::{self, DelaySettings, DelayingBudget, DuePod, EvictionFacts};
 use crate::hold_status::HoldStatus;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -173,7 +173,7 @@ impl ClusterStatus {
         let now = Now::exact(Mono::from_micros(wall.as_micros()), wall);
         let controllers = ActiveControllers::of(reader, wall).await;
         let (deployment, holds, policies) = tokio::join!(
-            eviction_delays::deployment(reader, &controllers),
+            eviction_delays::deployment(ObjectLists::Cluster(reader), controllers.namespace()),
             HoldStatus::read(&reader.connected.streams, &[], wall, reader.cluster.server.timeout),
             policies(reader)
         );
@@ -235,7 +235,9 @@ async fn backlog(
     settings: DelaySettings,
     now: Wall,
 ) -> (StatusPart<EvictionBacklog>, StatusPart<Vec<BrakedKey>>) {
-    let delays = StatusPart::of(EvictionDelays::read(reader, settings, now).await);
+    let delays = StatusPart::of(
+        EvictionFacts::read(ObjectLists::Cluster(reader), settings, now).await.map(EvictionFacts::delays),
+    );
     let backlog = delays.derive(|delays| {
         StatusPart::Known(EvictionBacklog {
             due: delays.due_pods(),

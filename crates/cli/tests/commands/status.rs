@@ -323,3 +323,59 @@ fn pending_says_what_due_pods_wait_for() {
     }
     assert!(out.contains("waits for a policy, due since ") && out.contains("overdue since "), "{out}");
 }
+
+#[test]
+fn plan_predicts_when_delayed_pods_leave() {
+    let folder = TestFolder::named("status-plan");
+    let kubeconfig = server(&folder, &[]);
+    let (_, out, stderr) = run(&kubeconfig, "plan -o json");
+    let plan: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out} {stderr}"));
+    check(&schema("plan.schema.json"), &plan);
+    let item = |name: &str| {
+        let items = plan["items"].as_array().unwrap();
+        items.iter().find(|item| item["pod"] == name).unwrap_or_else(|| panic!("{name}: {plan}"))
+    };
+    let forced = &item("forced")["delay"];
+    assert_eq!((&forced["policy"], &forced["forced"]), (&json!("forced"), &json!(true)), "{forced}");
+    let at: Timestamp = forced["leavesWithoutReplacements"].as_str().unwrap().parse().unwrap();
+    // Due ten minutes ago, with a deadline of an hour.
+    let left = at.as_second() - Timestamp::now().as_second();
+    assert!((2_900..=3_005).contains(&left), "{left}");
+    let endless = &item("endless")["delay"];
+    assert_eq!((&endless["leavesWithoutReplacements"], &endless["forced"]), (&Value::Null, &json!(false)));
+    assert_eq!(endless["waitsFor"]["reason"], "budget");
+    for braked in ["free", "other"] {
+        let delay = &item(braked)["delay"];
+        assert_eq!(
+            (&delay["leavesWithReplacements"], &delay["waitsFor"]["reason"]),
+            (&Value::Null, &json!("brake"))
+        );
+    }
+    assert_eq!(
+        (&plan["delays"]["forced"], &plan["delays"]["neverLeaving"]),
+        (&json!(1), &json!(3)),
+        "{plan}"
+    );
+    // A taint that no policy selects, on one node more than the brake allows for another key only.
+    let (_, out, _) = run(&kubeconfig, "plan --taint n4 other:NoExecute -o json");
+    let plan: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(plan["delays"], Value::Null, "{plan}");
+
+    let (_, out, _) = run(&kubeconfig, "plan");
+    let running = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "DUE EARLIEST LATEST",
+        ", forced n1",
+        "never never n2",
+        "1 pod is then deleted in spite of its disruption budgets.",
+    ] {
+        assert!(running.contains(words), "{words}: {out}");
+    }
+
+    let folder = TestFolder::named("status-plan-rbac");
+    let kubeconfig = server(&folder, &["evictionpolicies", "deployments"]);
+    let (_, _, stderr) = run(&kubeconfig, "plan");
+    for words in ["whether the brake delays evictions: ", "whether an eviction policy delays evictions: "] {
+        assert!(stderr.contains(words), "{words}: {stderr}");
+    }
+}

@@ -81,7 +81,7 @@ impl EvictionPrediction {
 }
 
 /// The copy, and what the model knows.
-struct ModelCluster {
+struct PredictedCluster {
     engine: EvictionEngine,
     readiness: ReplacementReadiness,
     /// Terminating pods, by when they are gone.
@@ -98,7 +98,7 @@ struct ModelCluster {
 impl EvictionEngine {
     /// Predicts which pods leave. Before the engine is synced, none does.
     pub fn predict(&self, scenario: &EvictionScenario<'_>, now: Now) -> EvictionPrediction {
-        let mut model = ModelCluster {
+        let mut model = PredictedCluster {
             engine: self.clone(),
             readiness: scenario.readiness,
             terminating: BTreeMap::new(),
@@ -132,7 +132,7 @@ impl EvictionEngine {
     }
 }
 
-impl ModelCluster {
+impl PredictedCluster {
     /// Pods of files may have no version: the engine would read them before it evicts them.
     fn give_versions(&mut self) {
         let unversioned: Vec<(PodRef, bool)> = self.engine.cache.unversioned().collect();

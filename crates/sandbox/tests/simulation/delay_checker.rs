@@ -1,8 +1,8 @@
 //! Checks on the server's commit log, independently of the core, that no eviction is earlier than a hold, a budget or a
 //! rate allows.
 //!
-//! - H1: nothing that is held is evicted. P1: before its deadline, a pod under the policy leaves only by the eviction API.
-//!   P2: the policy's evictions are no more than it allows in a minute.
+//! - hold: nothing that is held is evicted. deadline: before its deadline, a pod under the policy leaves only by the eviction API.
+//!   rate: the policy's evictions are no more than it allows in a minute.
 
 use super::delays::{HOLD, SELECTED};
 use super::log::{LogKind, LoggedCommit};
@@ -127,7 +127,7 @@ impl DelayChecker {
         let node = self.nodes.get(text(&commit.object["spec"], "nodeName")).cloned().unwrap_or_default();
         for (hold, unknown) in [(&node.hold, UNREAD), (&pod.hold, UNKNOWN)] {
             if hold.as_ref().is_some_and(|hold| hold.known + unknown <= at && at < hold.until) {
-                self.faults.push(format!("H1: {name} was evicted at {at:.3} though held: {hold:?}"));
+                self.faults.push(format!("hold: {name} was evicted at {at:.3} though held: {hold:?}"));
             }
         }
         let Some(spec) = self.governing(&node, at) else { return };
@@ -156,7 +156,7 @@ impl DelayChecker {
         if forced.is_none_or(|forced| commit.at + EARLIER < forced) {
             let name = text(&commit.object["metadata"], "name");
             self.faults.push(format!(
-                "P1: {name} was deleted at {:.3}, not before {forced:?}, in spite of its budget: {node:?}",
+                "deadline: {name} was deleted at {:.3}, not before {forced:?}, in spite of its budget: {node:?}",
                 commit.at
             ));
         }
@@ -167,7 +167,8 @@ impl DelayChecker {
         self.evicted.push_back(at);
         self.evicted.retain(|before| at < *before + NEARLY_A_MINUTE);
         if self.evicted.len() as u64 > most {
-            self.faults.push(format!("P2: {} pods were evicted in a minute at {at:.3}", self.evicted.len()));
+            self.faults
+                .push(format!("rate: {} pods were evicted in a minute at {at:.3}", self.evicted.len()));
         }
     }
 }

@@ -25,14 +25,14 @@ pub(crate) fn policies() -> ResourceId {
 
 /// How evictions are delayed in a world.
 #[derive(Clone, Debug)]
-pub(crate) struct DelaySettings {
+pub(crate) struct SimulatedDelays {
     /// The spec of the policy.
     spec: Value,
     /// The brake allows one node.
     pub(crate) has_brake: bool,
 }
 
-impl DelaySettings {
+impl SimulatedDelays {
     /// Each combination of limits in turn.
     pub(crate) fn new(number: u64) -> Self {
         let mut spec = json!({"taints": SELECTED.map(|key| json!({"key": key}))});
@@ -96,7 +96,7 @@ impl SimulationHarness {
     }
 
     fn create_policy(&mut self) {
-        let Some(DelaySettings { spec, .. }) = self.delays.clone() else { return };
+        let Some(SimulatedDelays { spec, .. }) = self.delays.clone() else { return };
         let policy = json!({
             "apiVersion": "taintward.io/v1alpha1", "kind": "EvictionPolicy", "metadata": {"name": "gentle"},
             "spec": spec,

@@ -1,7 +1,7 @@
 //! Runs one simulated cluster: controllers, faults, a time of changes and a time of rest.
 
 use super::delay_checker::DelayChecker;
-use super::delays::DelaySettings;
+use super::delays::SimulatedDelays;
 use super::eviction_checker::{EvictionChecker, RequestedDeletion};
 use super::log::SimulationLog;
 use super::mutation::ControllerMutation;
@@ -78,7 +78,7 @@ pub(crate) struct SimulationHarness {
     pub(crate) health: bool,
     pub(crate) zones: usize,
     /// How evictions are delayed, if they are.
-    pub(crate) delays: Option<DelaySettings>,
+    pub(crate) delays: Option<SimulatedDelays>,
     /// When each controller was started, when they woke up after a sleep, and when faults ended.
     begun: Vec<(usize, Timestamp)>,
     woken: Vec<(Timestamp, Duration)>,
@@ -111,7 +111,7 @@ impl SimulationHarness {
         let health = mutation.manages_node_health().unwrap_or(by_chance);
         let zones = if health { 1 + (ids.number() % 3) as usize } else { 2 };
         let has_delays = mutation.delays().unwrap_or(seed % 3 == 2);
-        let delays = has_delays.then(|| DelaySettings::new(seed / 3));
+        let delays = has_delays.then(|| SimulatedDelays::new(seed / 3));
         let roles = [Component::Namespaces, Component::Nodes, Component::Kubelets, Component::Budgets];
         let settings = world::WorldSettings {
             seed,

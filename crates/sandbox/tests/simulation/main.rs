@@ -161,9 +161,9 @@ fn a_lost_renewal_makes_no_node_dead() {
 fn the_judges_find_what_is_wrong() {
     for (mutation, property, most) in [
         (ControllerMutation::EarlyEvictions, "S2/S3", 20),
-        (ControllerMutation::NoDelays, "H1", 50),
-        (ControllerMutation::NoDelays, "P1", 50),
-        (ControllerMutation::NoDelays, "P2", 50),
+        (ControllerMutation::NoDelays, "hold", 50),
+        (ControllerMutation::NoDelays, "deadline", 50),
+        (ControllerMutation::NoDelays, "rate", 50),
         (ControllerMutation::NoEvictions, "L1", 20),
         // Detected by its effect: a pod is deleted in place of another.
         (ControllerMutation::NoPreconditions, "S2/S3", 20),

@@ -1,6 +1,6 @@
 //! Sorts the files that `plan -f` names into the cluster's state and nodes as they would be.
 
-use super::{StateObjectKind, each_object};
+use super::state_object::{StateObjectKind, each_object};
 use crate::manifest::files::each;
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ fn content(path: &PathBuf) -> FileContent {
 /// The kinds of content of a text; broken documents count as other objects.
 fn content_of(text: &str) -> FileContent {
     let mut content = FileContent::default();
-    let faults = each_object(text, &mut |object| match object.kind {
+    let faults = each_object(text, &mut |object| match object.kind() {
         Some(StateObjectKind::Node) => content.nodes = true,
         _ => content.others = true,
     });

@@ -2,7 +2,9 @@
 //!
 //! - See `object.rs` for programs.
 
-use super::{PlanReport, PlanRow};
+use super::delays::PlanDelays;
+use super::paragraphs::{STAYS_MAX, reasons, remark};
+use super::{PlanReport, PlanRow, delay_text};
 use crate::color::Color;
 use crate::messages::{self, bullet, paragraph};
 use crate::output::{PrintOptions, Table, TableCell, TableColumn, enumerated};
@@ -10,9 +12,6 @@ use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::RecreationPolicy;
 use taintward_core::forecast::{BudgetImpact, Placement, WorkloadImpact};
 use taintward_core::time::Mono;
-
-/// The largest number of reasons for staying shown for each node; the others are counted together.
-const STAYS_MAX: usize = 5;
 
 /// Sentences about unschedulable pods.
 const NOWHERE_MAX: usize = 5;
@@ -51,7 +50,11 @@ pub(super) fn plan(report: &PlanReport<'_>, view: &PrintOptions) -> String {
         if view.headers {
             text.push('\n');
         }
-        text += &leavers(report, &rows, view);
+        let delays = PlanDelays::of(report, &rows);
+        text += &leavers(report, &rows, delays.is_some(), view);
+        if let Some(delays) = delays.filter(|_| view.headers) {
+            delay_text::sections(report, &delays, view, &mut text);
+        }
     }
     if view.headers {
         staying(report, view, &mut text);
@@ -71,15 +74,20 @@ fn opening(report: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
     paragraph(text, &report.summary(), view);
 }
 
-fn leavers(report: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -> String {
-    let mut table = Table::new(vec![
-        TableColumn::new("EVICTED"),
+/// The pods. If policies or the brake delay some, also when each leaves.
+fn leavers<'p>(report: &PlanReport<'p>, rows: &[PlanRow<'p>], delays: bool, view: &PrintOptions) -> String {
+    let mut columns = vec![TableColumn::new(if delays { "DUE" } else { "EVICTED" })];
+    if delays {
+        columns.extend([TableColumn::new("EARLIEST"), TableColumn::new("LATEST")]);
+    }
+    columns.extend([
         TableColumn::new("NODE").shortens(),
         TableColumn::new("POD").shortens(),
         TableColumn::new("WORKLOAD").shortens().only_wide(),
         TableColumn::new("NEXT NODE").shortens(),
         TableColumn::new("REASON").only_wide(),
     ]);
+    let mut table = Table::new(columns);
     let (homes, most) = (report.homes(), most(report, view));
     for row in view.in_order(rows).into_iter().take(most) {
         let pod = report.pod(row);
@@ -89,14 +97,18 @@ fn leavers(report: &PlanReport<'_>, rows: &[PlanRow<'_>], view: &PrintOptions) -
         } else {
             time.into()
         };
-        table.push(vec![
-            time,
+        let mut cells = vec![time];
+        if delays {
+            cells.extend(delay_text::cells(report, row));
+        }
+        cells.extend([
             report.node_name(row.node.node).into(),
             pod.name.as_str().into(),
             report.snapshot().workloads()[pod.workload as usize].to_string().into(),
             place(report, homes.get(&row.fate.pod).map(|home| &home.place)),
             report.why(row).into(),
         ]);
+        table.push(cells);
     }
     let mut text = table.print(view);
     rest(rows.len(), most, view, &mut text);
@@ -143,18 +155,29 @@ fn hit(report: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {
             .iter()
             .for_each(|impact| bullet(text, &blocked_evictions(report, impact), view.paper.measure()));
     }
-    let (broken, kept): (Vec<_>, Vec<_>) = report
+    let (broken, kept): (Vec<&BudgetImpact>, Vec<&BudgetImpact>) = report
         .forecast
         .budgets
         .iter()
         .filter(|impact| impact.blocked() == 0 || impact.is_broken())
         .partition(|impact| impact.is_broken());
-    if !broken.is_empty() {
-        text.push_str("\nDisruption budgets violated (NoExecute evictions ignore them):\n");
-        broken.iter().for_each(|impact| bullet(text, &budget(report, impact), view.paper.measure()));
+    let (violated, respected): (Vec<_>, Vec<_>) =
+        broken.into_iter().partition(|impact| report.violates(impact));
+    let ignoring = match report.evicted().any(|row| report.departure(&row).is_some()) {
+        false => "NoExecute evictions ignore them",
+        true => "by evictions that ignore them, or that are forced",
+    };
+    for (title, impacts) in [
+        (format!("Disruption budgets violated ({ignoring})"), violated),
+        ("Disruption budgets that evictions wait for, because of eviction policies".to_owned(), respected),
+    ] {
+        if !impacts.is_empty() {
+            *text += &format!("\n{title}:\n");
+            impacts.iter().for_each(|impact| bullet(text, &budget(report, impact), view.paper.measure()));
+        }
     }
     if !kept.is_empty() {
-        let others = if broken.is_empty() { "" } else { "other " };
+        let others = if report.forecast.budgets.len() == kept.len() { "" } else { "other " };
         let sentence = match kept.len() {
             1 => format!("1 {others}disruption budget selects evicted pods; it is not violated."),
             count => format!("{count} {others}disruption budgets select evicted pods; none is violated."),
@@ -218,27 +241,6 @@ fn budget(report: &PlanReport<'_>, impact: &BudgetImpact) -> String {
         impact.healthy,
         impact.leaving_healthy
     )
-}
-
-/// Adds a sentence in a paragraph of its own.
-fn remark(text: &mut String, sentence: &str, view: &PrintOptions) {
-    text.push('\n');
-    paragraph(text, sentence, view);
-}
-
-/// Adds reasons with their numbers of pods, the first `most` of them each.
-fn reasons(text: &mut String, title: &str, all: &[(&str, usize)], most: usize, view: &PrintOptions) {
-    if all.is_empty() {
-        return;
-    }
-    *text += &format!("\n{title}:\n");
-    for (why, count) in all.iter().take(most) {
-        bullet(text, &format!("{count}: {why}"), view.paper.measure());
-    }
-    let rest: usize = all.iter().skip(most).map(|(_, count)| count).sum();
-    if rest > 0 {
-        bullet(text, &format!("{rest} more, for other reasons"), view.paper.measure());
-    }
 }
 
 fn closing(report: &PlanReport<'_>, view: &PrintOptions, text: &mut String) {

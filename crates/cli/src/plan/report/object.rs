@@ -2,10 +2,13 @@
 //!
 //! - Invariant: fields are only added, and always present unless the schema makes them optional.
 
+use super::delays::{EvictionWave, PlanDelays};
 use super::{PlanReport, PlanRow, WorkloadOutcome};
+use crate::eviction_delays::PodDelay;
 use crate::messages::{self, stamp};
 use crate::output::API_VERSION;
 use serde_json::{Value, json};
+use taintward_core::eviction::PriorityClass;
 use taintward_core::forecast::{NodeForecast, PlacedPod, Placement, WorkloadImpact};
 use taintward_core::time::Mono;
 
@@ -46,6 +49,9 @@ pub(super) fn plan(report: &PlanReport<'_>) -> Value {
         "notes": report.state.notes,
         "readErrors": report.state.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
+    if let Some(delays) = PlanDelays::of(report, &rows) {
+        plan["delays"] = delays_object(report, &delays);
+    }
     if report.until != Mono::NEVER {
         plan["at"] = stamp(report.until);
     }
@@ -56,7 +62,7 @@ fn item(report: &PlanReport<'_>, row: &PlanRow<'_>, home: Option<&PlacedPod>) ->
     let (snapshot, pod) = (report.snapshot(), report.pod(row));
     let now = snapshot.now().mono;
     let taint = row.fate.decisive.map(|at| row.node.after[at as usize].taint.to_string());
-    json!({
+    let mut item = json!({
         "node": report.node_name(row.node.node),
         "namespace": pod.name.namespace(),
         "pod": pod.name.name(),
@@ -69,7 +75,47 @@ fn item(report: &PlanReport<'_>, row: &PlanRow<'_>, home: Option<&PlacedPod>) ->
         "taint": taint,
         "reason": report.why(row),
         "nextNode": home.map(|home| next_node(report, &home.place)),
+    });
+    if let Some(departure) = report.departure(row) {
+        item["delay"] = json!({
+            "policy": departure.policy,
+            "leavesWithReplacements": departure.with_replacements.map(stamp),
+            "leavesWithoutReplacements": departure.without_replacements.map(stamp),
+            "forced": departure.is_forced,
+            "waitsFor": departure.waits_for.as_ref().map(PodDelay::object),
+        });
+    }
+    item
+}
+
+fn delays_object(report: &PlanReport<'_>, delays: &PlanDelays<'_>) -> Value {
+    let wave = |wave: EvictionWave| {
+        json!({
+            "class": class(wave.order.class),
+            "priority": wave.order.priority,
+            "pods": wave.pods,
+            "firstLeavesAt": wave.first.map(stamp),
+            "lastLeavesAt": wave.last.map(stamp),
+        })
+    };
+    json!({
+        "delayed": delays.delayed,
+        "forced": delays.forced,
+        "neverLeaving": delays.never,
+        "leavingOnlyWithReplacements": delays.undecided,
+        "predictedUntil": stamp(report.horizon()),
+        "lastLeavesWithReplacements": delays.last_with.map(stamp),
+        "lastLeavesWithoutReplacements": delays.last_without.map(stamp),
+        "waves": delays.waves().into_iter().map(wave).collect::<Vec<_>>(),
     })
+}
+
+const fn class(class: PriorityClass) -> &'static str {
+    match class {
+        PriorityClass::Ordinary => "Ordinary",
+        PriorityClass::DaemonSet => "DaemonSet",
+        PriorityClass::NodeCritical => "NodeCritical",
+    }
 }
 
 fn next_node(report: &PlanReport<'_>, place: &Placement) -> Value {
@@ -123,7 +169,7 @@ fn budgets(report: &PlanReport<'_>) -> Vec<Value> {
             "currentHealthy": impact.healthy,
             "desiredHealthy": impact.desired,
             "disruptionsAllowed": impact.allows(),
-            "violated": impact.is_broken(),
+            "violated": report.violates(impact),
             "evictionsRefused": impact.blocked(),
         })
     };

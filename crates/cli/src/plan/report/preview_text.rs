@@ -1,8 +1,11 @@
 //! Formats a plan in a few lines, as `taintward taint` shows it.
 
 use super::PlanReport;
+use super::delays::PlanDelays;
+use super::paragraphs::at;
 use crate::messages::bullet;
-use crate::output::harmless;
+use crate::output::{harmless, wrap};
+use crate::plan::eviction_schedule::PodDeparture;
 use std::fmt::Write as _;
 
 /// The largest number of pods that are named; the others are counted.
@@ -17,9 +20,15 @@ pub(super) fn preview(report: &PlanReport<'_>, width: usize) -> String {
     text += &report.summary();
     text.push('\n');
     let rows = report.rows();
+    if let Some(delays) = PlanDelays::of(report, &rows) {
+        wrap(&delays.sentences(report).join(" "), width).iter().for_each(|line| _ = writeln!(text, "{line}"));
+    }
     for row in rows.iter().take(NAMED_MAX) {
         let pod = &report.pod(row).name;
-        bullet(&mut text, &format!("{pod} {}: {}", leaves(&report.moment(row.at)), report.why(row)), width);
+        let is_delayed = report.departure(row).is_some_and(PodDeparture::is_delayed);
+        let what = if is_delayed { "is due" } else { "is evicted" };
+        let sentence = format!("{pod} {what} {}: {}", at(&report.moment(row.at)), report.why(row));
+        bullet(&mut text, &sentence, width);
     }
     if rows.len() > NAMED_MAX {
         bullet(
@@ -34,7 +43,7 @@ pub(super) fn preview(report: &PlanReport<'_>, width: usize) -> String {
         let why = format!("{lost} of them are not recreated: no controller owns them{or_fails}");
         bullet(&mut text, &why, width);
     }
-    for impact in report.forecast.budgets.iter().filter(|impact| impact.is_broken()) {
+    for impact in report.forecast.budgets.iter().filter(|impact| report.violates(impact)) {
         let budget = &report.snapshot().budgets()[impact.budget];
         bullet(
             &mut text,
@@ -46,9 +55,4 @@ pub(super) fn preview(report: &PlanReport<'_>, width: usize) -> String {
         );
     }
     text
-}
-
-/// `is evicted now`, `is evicted at 14:08:11, in 5m`.
-fn leaves(moment: &str) -> String {
-    if moment == "now" { "is evicted now".to_owned() } else { format!("is evicted at {moment}") }
 }

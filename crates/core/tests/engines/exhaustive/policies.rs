@@ -92,7 +92,7 @@ impl PolicyState {
             for _ in 0..20 {
                 self.set_budget(u32::from(allows));
                 self.engine.tick(self.cluster.clock().mono);
-                while self.answer(0).is_some() {}
+                while self.respond(0).is_some() {}
                 while pods_go && self.gone().is_some() {}
                 if self.pull().is_none() && self.flights.is_empty() {
                     break;

@@ -25,7 +25,7 @@ pub(super) enum PolicyStep {
     Untaint(usize),
     Pull,
     /// The request is carried out, and the response arrives.
-    Answer(usize),
+    Respond(usize),
     /// The server fails.
     Fail(usize),
     /// The request is carried out, and the response is lost.
@@ -49,8 +49,8 @@ pub(super) enum PolicyStep {
 
 pub(super) const ALL: [PolicyStep; 18] = [
     PolicyStep::Pull,
-    PolicyStep::Answer(0),
-    PolicyStep::Answer(1),
+    PolicyStep::Respond(0),
+    PolicyStep::Respond(1),
     PolicyStep::Taint(0),
     PolicyStep::Taint(1),
     PolicyStep::Gone,
@@ -87,7 +87,7 @@ impl PolicyState {
                 self.receive(changed);
             }
             PolicyStep::Pull => self.pull()?,
-            PolicyStep::Answer(at) => self.answer(at)?,
+            PolicyStep::Respond(at) => self.respond(at)?,
             PolicyStep::Fail(at) => {
                 spend(&mut self.left.failures)?;
                 self.lose(at, false)?;
@@ -209,7 +209,7 @@ impl PolicyState {
         }
     }
 
-    pub(super) fn answer(&mut self, at: usize) -> Option<()> {
+    pub(super) fn respond(&mut self, at: usize) -> Option<()> {
         let effect = self.take_flight(at)?;
         let response = self.carry_out(effect);
         self.receive(response);
