@@ -27,11 +27,9 @@ const HORIZON: Span = Span::from_secs(7 * 24 * 3_600);
 /// A pod that leaves later than this after it is due is delayed.
 const TOLERANCE: Span = Span::from_secs(1);
 
-/// A pod under a policy, or delayed by the brake.
+/// How a due pod leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PodDeparture {
-    /// When it is due, or now if it was due before.
-    due: Option<Mono>,
     pub(crate) policy: Option<String>,
     /// Whether its budgets count, until their deadline.
     pub(crate) respects_budgets: bool,
@@ -61,9 +59,8 @@ impl PodDeparture {
     }
 
     /// Whether it may leave later than it is due.
-    pub(crate) fn is_delayed(&self) -> bool {
-        let on_time = |at: Mono| self.due.is_none_or(|due| at <= due.plus(TOLERANCE));
-        !self.latest().is_some_and(on_time)
+    pub(crate) fn is_delayed(&self, due: Mono) -> bool {
+        self.latest().is_none_or(|latest| latest > due.plus(TOLERANCE))
     }
 }
 
@@ -132,7 +129,7 @@ impl EvictionSchedule {
         let departures = match EvictionFacts::read(lists, settings, snapshot.now().wall).await {
             Ok(facts) => {
                 unread.extend(facts.unread.as_ref().map(unknown));
-                departures(&facts, &inputs(&facts, snapshot, changes), snapshot.now().mono, horizon)
+                departures(&facts, &inputs(&facts, snapshot, changes), horizon)
             }
             Err(error) => {
                 unread.push(unknown(&error));
@@ -142,39 +139,35 @@ impl EvictionSchedule {
         Some(Self { departures, horizon, unread })
     }
 
-    /// How a pod leaves, if a policy governs it or the brake delays it.
-    pub(crate) fn departure(&self, pod: &Uid) -> Option<&PodDeparture> {
-        self.departures.get(pod)
+    /// How a pod that is due then leaves, if a policy governs it or the brake delays it.
+    pub(crate) fn departure(&self, pod: &Uid, due: Mono) -> Option<&PodDeparture> {
+        self.departures.get(pod).filter(|one| one.policy.is_some() || one.is_delayed(due))
     }
 }
 
-/// How pods leave, by UID: those that a policy governs, or that are delayed.
+/// How pods leave, by UID.
 fn departures(
     facts: &EvictionFacts,
     changes: &[(Mono, EvictionInput)],
-    now: Mono,
     horizon: Mono,
 ) -> BTreeMap<Uid, PodDeparture> {
     let mut all: BTreeMap<Uid, PodDeparture> = BTreeMap::new();
     let with = facts.predict(changes, ReplacementReadiness::Immediately, horizon);
     let without = facts.predict(changes, ReplacementReadiness::Never, horizon);
-    add(&mut all, now, with, |departure, at, _| departure.with_replacements = Some(at));
-    add(&mut all, now, without, |departure, at, is_forced| {
+    add(&mut all, with, |departure, at, _| departure.with_replacements = Some(at));
+    add(&mut all, without, |departure, at, is_forced| {
         (departure.without_replacements, departure.is_forced) = (Some(at), is_forced);
     });
-    all.retain(|_, departure| departure.policy.is_some() || departure.is_delayed());
     all
 }
 
 fn add(
     all: &mut BTreeMap<Uid, PodDeparture>,
-    now: Mono,
     prediction: EvictionPrediction,
     leave: impl Fn(&mut PodDeparture, Mono, bool),
 ) {
     for delayed in prediction.delayed() {
         let departure = all.entry(delayed.pod.uid.clone()).or_default();
-        departure.due = Some(delayed.due.max(now));
         departure.respects_budgets |= delayed.respects_budgets;
         departure.policy = delayed.policy.map(ToOwned::to_owned);
         let is_endless = matches!(delayed.reason.category(), DelayCategory::Budget | DelayCategory::Brake);
@@ -183,7 +176,6 @@ fn add(
     }
     for one in prediction.evictions {
         let departure = all.entry(one.pod.uid.clone()).or_default();
-        departure.due = Some(one.due.max(now));
         departure.wave = one.wave;
         departure.respects_budgets |= one.respects_budgets;
         departure.policy = one.policy.map(Into::into);

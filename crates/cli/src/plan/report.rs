@@ -123,7 +123,7 @@ impl<'p> PlanReport<'p> {
     /// How a pod leaves, if a policy governs it or the brake delays it. A drain is subject to neither.
     fn departure(&self, row: &PlanRow<'p>) -> Option<&'p PodDeparture> {
         let schedule = self.schedule.filter(|_| !row.fate.is_evicted())?;
-        schedule.departure(&self.pod(row).uid)
+        schedule.departure(&self.pod(row).uid, self.due(row))
     }
 
     /// Whether evictions violate the budget: those that respect no budget, or that are forced.
@@ -138,6 +138,11 @@ impl<'p> PlanReport<'p> {
                 && budget.selects(&self.snapshot().label_sets()[pod.labels as usize])
         };
         impact.is_broken() && (self.schedule.is_none() || self.evicted().any(|row| violates(&row)))
+    }
+
+    /// When a pod is due, or now if it was due before.
+    fn due(&self, row: &PlanRow<'p>) -> Mono {
+        row.at.max(self.snapshot().now().mono)
     }
 
     /// The end of the prediction of delays.

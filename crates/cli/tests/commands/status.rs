@@ -374,8 +374,9 @@ fn plan_predicts_when_delayed_pods_leave() {
 
     let folder = TestFolder::named("status-plan-rbac");
     let kubeconfig = server(&folder, &["evictionpolicies", "deployments"]);
-    let (_, _, stderr) = run(&kubeconfig, "plan");
+    let (_, out, stderr) = run(&kubeconfig, "plan");
     for words in ["whether the brake delays evictions: ", "whether an eviction policy delays evictions: "] {
         assert!(stderr.contains(words), "{words}: {stderr}");
     }
+    assert!(out.contains("EVICTED"), "no pod is delayed, nor is one that is held: {out}");
 }

@@ -51,13 +51,15 @@ impl EvictionWave {
 impl<'p> PlanDelays<'p> {
     /// `None`: nothing governs or delays these pods.
     pub(crate) fn of(report: &PlanReport<'p>, rows: &[PlanRow<'p>]) -> Option<Self> {
-        let departures: Vec<&PodDeparture> = rows.iter().filter_map(|row| report.departure(row)).collect();
+        let governed = |row| report.departure(row).map(|departure| (report.due(row), departure));
+        let governed: Vec<(Mono, &PodDeparture)> = rows.iter().filter_map(governed).collect();
+        let departures: Vec<&PodDeparture> = governed.iter().map(|(_, departure)| *departure).collect();
         if departures.is_empty() {
             return None;
         }
         let count = |is_one: fn(&PodDeparture) -> bool| departures.iter().filter(|one| is_one(one)).count();
         Some(Self {
-            delayed: count(PodDeparture::is_delayed),
+            delayed: governed.iter().filter(|(due, departure)| departure.is_delayed(*due)).count(),
             forced: count(|one| one.is_forced),
             never: count(|one| one.earliest().is_none()),
             undecided: count(|one| one.with_replacements.is_some() && one.without_replacements.is_none()),

@@ -5,7 +5,6 @@ use super::delays::PlanDelays;
 use super::paragraphs::at;
 use crate::messages::bullet;
 use crate::output::{harmless, wrap};
-use crate::plan::eviction_schedule::PodDeparture;
 use std::fmt::Write as _;
 
 /// The largest number of pods that are named; the others are counted.
@@ -25,7 +24,7 @@ pub(super) fn preview(report: &PlanReport<'_>, width: usize) -> String {
     }
     for row in rows.iter().take(NAMED_MAX) {
         let pod = &report.pod(row).name;
-        let is_delayed = report.departure(row).is_some_and(PodDeparture::is_delayed);
+        let is_delayed = report.departure(row).is_some_and(|departure| departure.is_delayed(report.due(row)));
         let what = if is_delayed { "is due" } else { "is evicted" };
         let sentence = format!("{pod} {what} {}: {}", at(&report.moment(row.at)), report.why(row));
         bullet(&mut text, &sentence, width);
