@@ -46,7 +46,8 @@ const BEFORE: [(&str, &str); 6] = [
     // `pending -w` prints changes, so a pod has to count down.
     ("docs/explain.md", "kubectl taint node n1 power:NoExecute"),
     ("docs/explain.md", "kubectl get nodes,pods,events -A -o json --show-managed-fields > cluster.json"),
-    ("docs/hold.md", "kubectl taint node n1 n2 maintenance:NoExecute"),
+    // The pods that the page holds stay: one tolerates the taint, the other runs on n2.
+    ("docs/hold.md", "kubectl taint node n1 maintenance:NoExecute"),
     ("docs/hold.md", "kubectl label node n1 topology.kubernetes.io/zone=eu-1a --overwrite"),
     ("docs/plan.md", "kubectl taint node n1 dedicated:PreferNoSchedule"),
     ("docs/taint.md", "kubectl taint node n1 n2 dedicated:PreferNoSchedule b:NoSchedule c:NoSchedule"),
