@@ -7,7 +7,7 @@
 use crate::cluster_state::ClusterReader;
 use serde_json::{Value, json};
 use taintward_core::time::{Mono, Span, Wall};
-use taintward_kube::api::paged_list;
+use taintward_kube::api::{RequestBudget, paged_list};
 use taintward_kube::clock::NAMED_LATE_MAX;
 pub(crate) use taintward_kube::lease_holder::LeaseHolder;
 
@@ -69,11 +69,14 @@ fn described(lease: &LeaseHolder, place: &str, name: &str) -> String {
 
 impl ActiveControllers {
     pub(crate) async fn of(reader: &ClusterReader<'_>, now: Wall) -> Self {
-        let (by_default, upstreams, installed) = tokio::join!(
-            lease(reader, NAMESPACE, OURS, now),
-            lease(reader, NAMESPACE, UPSTREAMS, now),
-            lease(reader, INSTALLED, OURS, now)
-        );
+        Self::read(&reader.connected.client, reader.cluster.server.timeout, now).await
+    }
+
+    /// Reads the leases.
+    pub(crate) async fn read(client: &kube::Client, limit: RequestBudget, now: Wall) -> Self {
+        let lease = async |namespace, name| lease(client, limit, (namespace, name), now).await;
+        let (by_default, upstreams, installed) =
+            tokio::join!(lease(NAMESPACE, OURS), lease(NAMESPACE, UPSTREAMS), lease(INSTALLED, OURS));
         Self::among(by_default, installed, upstreams)
     }
 
@@ -166,8 +169,12 @@ fn leads_since(lease: &LeaseHolder) -> Option<Mono> {
     Some(Mono::from_micros(since.as_micros()))
 }
 
-async fn lease(reader: &ClusterReader<'_>, namespace: &str, name: &str, now: Wall) -> LeaseHolder {
-    let (client, limit) = (&reader.connected.client, reader.cluster.server.timeout);
+async fn lease(
+    client: &kube::Client,
+    limit: RequestBudget,
+    (namespace, name): (&str, &str),
+    now: Wall,
+) -> LeaseHolder {
     match paged_list::object(client, ("coordination.k8s.io", "leases"), namespace, name, limit).await {
         Ok(Some(json)) => LeaseHolder::of(&json, now),
         Ok(None) => LeaseHolder::Absent,

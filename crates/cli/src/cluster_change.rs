@@ -14,6 +14,8 @@ pub(crate) enum ClusterChange {
     CountingDown,
     /// A pod has another deadline, or another taint decides.
     Changed,
+    /// A deadline has passed, and an eviction policy or the brake delays the eviction.
+    Delayed,
     /// A deadline has passed, and the pod is still there.
     Overdue,
     /// A pod with a deadline stays.
@@ -44,6 +46,7 @@ impl ClusterChange {
         match self {
             Self::CountingDown => "CountingDown",
             Self::Changed => "Changed",
+            Self::Delayed => "Delayed",
             Self::Overdue => "Overdue",
             Self::Cancelled => "Cancelled",
             Self::Deleted => "Deleted",
@@ -82,6 +85,7 @@ impl ClusterChange {
             Self::CountingDown | Self::Changed => {
                 format!("is evicted in {}s because of {taint}", left.max(0))
             }
+            Self::Delayed => format!("has been due for {}s, and waits", -left),
             Self::Overdue => format!("is overdue: its deadline was {}s ago", -left),
             Self::Cancelled => "stays".to_owned(),
             Self::Finished => "is finished".to_owned(),
@@ -128,8 +132,9 @@ mod tests {
 
     #[test]
     fn documents_list_the_events_of_pending() {
-        use ClusterChange::{Cancelled, Changed, CountingDown, Deleted, Finished, Overdue};
-        let words = [CountingDown, Changed, Overdue, Cancelled, Deleted, Finished].map(ClusterChange::as_str);
+        use ClusterChange::{Cancelled, Changed, CountingDown, Delayed, Deleted, Finished, Overdue};
+        let words = [CountingDown, Changed, Delayed, Overdue, Cancelled, Deleted, Finished];
+        let words = words.map(ClusterChange::as_str);
         assert!(document("pending.schema.json").contains(&format!("({})", words.join(", "))));
         let page = document("explain.md");
         let (_, list) = page.split_once("a column EVENT: ").expect("the list");

@@ -1,10 +1,14 @@
 //! Reads what delays due pods: lists everything that decides it once, and asks the controller's own engine.
 //!
 //! - Invariant: the engine that is asked is private, and no effect of it is carried out.
-//! - See `eviction_delays/facts.rs` for what is listed.
+//! - See `eviction_delays/facts.rs` for what is listed, `eviction_delays/delay_watch.rs` for lists that are watched.
 
+mod delay_watch;
+mod due_delays;
 mod facts;
 
+pub(crate) use delay_watch::DelayWatch;
+pub(crate) use due_delays::{DueDelays, PodWait};
 pub(crate) use facts::EvictionFacts;
 
 use crate::args::node_limit::{ParsedLimit, limit};
@@ -45,7 +49,7 @@ impl DelaySettings {
 
 /// The Deployment of the controller; `None`: it has none, as in a sandbox.
 pub(crate) async fn deployment(
-    lists: ObjectLists<'_, '_>,
+    lists: ObjectLists<'_>,
     namespace: &str,
 ) -> Result<Option<DeploymentFacts>, RequestError> {
     let mut found: Vec<DeploymentFacts> = Vec::new();
@@ -53,7 +57,7 @@ pub(crate) async fn deployment(
     let add = &mut |json: &[u8]| {
         let deployment = DeploymentFacts::of_object(&serde_json::from_slice(json)?);
         // Files may have Deployments of any program.
-        if matches!(lists, ObjectLists::Cluster(_)) || deployment.image.contains("taintward") {
+        if matches!(lists, ObjectLists::Cluster(..)) || deployment.image.contains("taintward") {
             found.push(deployment);
         }
         Ok(())

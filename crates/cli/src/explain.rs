@@ -19,7 +19,7 @@ use crate::args::cluster_state::ClusterStateArgs;
 use crate::args::kube_args::WHICH;
 use crate::cluster_state::details::{EventDetails, ObjectNames};
 use crate::cluster_state::related::{RelatedObjects, in_cluster, in_files};
-use crate::cluster_state::{ClusterReader, ClusterStateError, no_nodes};
+use crate::cluster_state::{ClusterReader, ClusterStateError, ObjectLists, no_nodes};
 use crate::completion_kind::CompletionKind;
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{API_VERSION, PrintError, PrintOptions, Printable};
@@ -151,7 +151,13 @@ impl ExplainContext {
             if related.state.snapshot.nodes().is_empty() {
                 return Err(no_nodes(related.state));
             }
-            let policies = ClusterPolicies::default();
+            let policies = match &related.state.objects {
+                Some(objects) => {
+                    let lists = ObjectLists::Files(objects);
+                    Runtime::new()?.block_on(ClusterPolicies::of(lists, &related.state.snapshot))
+                }
+                None => ClusterPolicies::default(),
+            };
             return Ok(Self { related, controllers: None, policies, namespace });
         }
         let runtime = Runtime::new()?;
@@ -162,7 +168,7 @@ impl ExplainContext {
             let related = in_cluster(&reader, wanted, as_of, numeric).await;
             let now = related.state.snapshot.now().wall;
             let controllers = ActiveControllers::of(&reader, now).await;
-            let policies = ClusterPolicies::of(&reader, &related.state.snapshot).await;
+            let policies = ClusterPolicies::of(reader.lists(), &related.state.snapshot).await;
             Ok(Self { related, controllers: Some(controllers), policies, namespace })
         })
     }

@@ -140,7 +140,7 @@ impl HoldStatus {
     }
 
     pub(crate) fn table(&self, now: Wall) -> Table {
-        let now = Now::exact(Mono::from_micros(now.as_micros()), now);
+        let now = Now::of_wall(now);
         let names_pods = self.rows.keys().any(|(_, pod)| pod.is_some());
         let pod_column = names_pods.then(|| TableColumn::new("POD").shortens());
         let mut columns = vec![TableColumn::new("NODE").shortens()];

@@ -139,7 +139,7 @@ pub(crate) struct PendingRow {
     /// Whether it has the condition of a taint eviction; `None`: unknown.
     disruption_target: Option<bool>,
     /// What delays its eviction, if it is due; `None`: nothing that was read.
-    delay: Option<PodDelay>,
+    pub(crate) delay: Option<PodDelay>,
 }
 
 /// The toleration that counts, and for how long; `None`: no toleration matches.

@@ -38,6 +38,7 @@ use taintward_controller::settings::{ControllerSettings, ElectionSettings};
 use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::Wall;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::api::RequestBudget;
 use taintward_kube::clock::{Clock, ClockRate};
 use taintward_kube::config::Connected;
 use taintward_kube::watch::WatchScope;
@@ -309,7 +310,8 @@ fn vacate(server: &ApiServer, election: &ElectionSettings) {
 
 /// Follows the pods with a deadline, as `taintward pending -w` does.
 fn deadline_watch(server: &ApiServer, clock: Clock) -> DeadlineWatch {
-    DeadlineWatch::new(&kube_client(server), WatchScope::default(), NumericOperators::Off, TICK, clock)
+    let access = (&kube_client(server), RequestBudget::default());
+    DeadlineWatch::new(access, WatchScope::default(), NumericOperators::Off, TICK, clock)
 }
 
 pub(crate) fn kube_client(server: &ApiServer) -> kube::Client {

@@ -137,6 +137,11 @@ impl Now {
         Self::new(mono, wall, Some(Span::ZERO))
     }
 
+    /// A moment at which both clocks show this time, for what is computed from the times of objects alone.
+    pub const fn of_wall(wall: Wall) -> Self {
+        Self::exact(Mono::from_micros(wall.as_micros()), wall)
+    }
+
     /// The latest moment at which a clock that wrote `wall` can have shown it; `None` if nothing is known about that
     /// clock.
     pub const fn latest_mono_of(self, wall: Wall) -> Option<Mono> {

@@ -97,6 +97,11 @@ impl BoardState {
         self.lock().model.is_synced()
     }
 
+    /// Whether a pod is due, and the number of pods.
+    pub(crate) fn due(&self, now: Now) -> (bool, usize) {
+        self.lock().model.due(now)
+    }
+
     /// Creates a message from the changes, and wakes the viewers.
     pub(crate) fn publish(&self, now: Now, speed: f64, problem: Option<String>) {
         let mut shared = self.lock();

@@ -27,6 +27,7 @@ pub(crate) struct ClusterModel {
     /// The name of a budget, and why it permits no eviction.
     budgets: ObjectTable<(String, Option<String>)>,
     limits: Vec<LimitView>,
+    delays: Vec<LimitView>,
     decisions: DecisionLog,
     pending: PendingChange,
     /// The maximum number of pods in a message.
@@ -107,6 +108,7 @@ impl ClusterModel {
             workloads: ObjectTable::default(),
             budgets: ObjectTable::default(),
             limits: Vec::new(),
+            delays: Vec::new(),
             decisions: DecisionLog::default(),
             pending: PendingChange::default(),
             pods_max,
@@ -208,6 +210,17 @@ impl ClusterModel {
         self.pending.is_any |= !self.budgets.take_changes().is_empty();
     }
 
+    /// What delays due pods was read again.
+    pub(crate) fn set_delays(&mut self, delays: Vec<LimitView>) {
+        self.delays = delays;
+        self.pending.is_any = true;
+    }
+
+    /// Whether a pod is due, and the number of pods.
+    pub(crate) fn due(&self, now: Now) -> (bool, usize) {
+        self.pods.due(now)
+    }
+
     /// The changes since the last call.
     pub(crate) fn change(&mut self, now: Now, heading: Heading<'_>, is_heading_new: bool) -> ModelChange {
         if !self.is_synced() {
@@ -295,6 +308,7 @@ impl ClusterModel {
         let of_nodes: HashMap<&str, &str> =
             self.nodes.values().map(|node| (node.name.as_str(), node.zone.as_str())).collect();
         let mut all = limits::holds(self.pods.iter(), &of_nodes);
+        all.extend(self.delays.iter().cloned());
         all.extend(limits::brakes(&zones));
         all.extend(limits::blocked(self.budgets.values()));
         all

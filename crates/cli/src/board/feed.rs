@@ -3,12 +3,16 @@
 use super::BoardSource;
 use super::board_state::BoardState;
 use super::cluster_model::ClusterModel;
+use super::limits;
 use super::node_object::NodeObject;
 use super::workload_object::{DaemonSet, Deployment, StatefulSet};
+use crate::eviction_delays::DelayWatch;
 use std::convert::Infallible;
 use std::time::Duration;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Now;
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::api::RequestBudget;
 use taintward_kube::decode::WatchedObject;
 use taintward_kube::watch::{StreamHealth, StreamPhase, WatchScope, WatchSettings, Watcher};
 use tokio::sync::{mpsc, watch};
@@ -58,12 +62,21 @@ pub(super) async fn run(source: &BoardSource, state: &BoardState) -> Infallible 
         watch_kind(source, &out, ClusterModel::workloads::<DaemonSet>),
         watch_kind(source, &out, ClusterModel::budgets),
     ];
+    let (client, limit) = (source.streams.clone(), RequestBudget::default());
+    let mut delays = DelayWatch::start(client, limit, NumericOperators::Off, source.clock.clone());
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             Some(update) = updates.recv() => state.update(|model| update(model, source.clock.now())),
+            () = delays.changed() => {
+                let now = Now::of_wall(source.clock.now().wall);
+                let shown = limits::delays(&delays.delays(), &source.namespace, now);
+                state.update(|model| model.set_delays(shown));
+            }
             _ = tick.tick() => {
+                let (any, pods) = state.due(source.clock.now());
+                delays.set_due(any, pods);
                 let problem = watches.iter().find_map(WatchState::problem);
                 let listing = || (!state.is_synced()).then(|| "nodes and pods are being listed".to_owned());
                 state.publish(source.clock.now(), (source.speed)(), problem.or_else(listing));

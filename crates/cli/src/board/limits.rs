@@ -1,8 +1,15 @@
 //! Lists what delays evictions and taints: holds, zones with too many unhealthy nodes, disruption budgets.
 
 use super::views::{LimitView, PodPhase, PodView};
+use crate::eviction_delays::{DueDelays, DuePod, PodWait};
+use crate::messages::counted;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, TaintRate, ZoneState};
+use taintward_core::time::Now;
+
+/// The maximum number of waits that are shown.
+const DELAYS_MAX: usize = 20;
 
 /// A zone's nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +61,21 @@ pub(crate) fn brakes(zones: &BTreeMap<&str, ZoneCounts>) -> Vec<LimitView> {
         })
     };
     zones.iter().filter_map(view).collect()
+}
+
+/// What due pods wait for, each wait once, those of most pods first.
+pub(crate) fn delays(delays: &DueDelays, namespace: &str, now: Now) -> Vec<LimitView> {
+    let shown = delays.pods().filter(|pod| namespace.is_empty() || pod.namespace == namespace);
+    let mut waits = PodWait::of(shown.filter_map(|pod| Some((pod, pod.delay.clone()?))));
+    waits.sort_by_key(|wait| (Reverse(wait.pods), wait.first.since));
+    let view = |PodWait { first, delay, pods }: PodWait<&DuePod>| {
+        let others = match pods - 1 {
+            0 => String::new(),
+            more => format!(" and {}", counted(more, "more pod")),
+        };
+        limit("delayed", format!("{}/{}{others}", first.namespace, first.pod), delay.sentence(now))
+    };
+    waits.into_iter().take(DELAYS_MAX).map(view).collect()
 }
 
 /// Budgets that permit no eviction.

@@ -123,6 +123,14 @@ impl PodTable {
         overdue
     }
 
+    /// Whether a pod is due, and the number of pods.
+    pub(crate) fn due(&self, now: Now) -> (bool, usize) {
+        let now = now.wall.as_micros().div_euclid(1_000_000);
+        let mut states = self.pods.values().flat_map(BTreeMap::values).filter_map(|pod| pod.state.as_ref());
+        let any = states.any(|state| state.leaves() && state.at.is_some_and(|at| at <= now));
+        (any, self.verdicts.engine().stats().pods)
+    }
+
     /// All pods that were judged.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PodView> {
         views(self.pods.iter())

@@ -149,7 +149,7 @@ pub(crate) struct WorkloadView {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct LimitView {
     pub(crate) id: String,
-    /// `held`, `slowed`, `blocked`.
+    /// `held`, `delayed`, `slowed`, `blocked`.
     pub(crate) kind: &'static str,
     pub(crate) about: String,
     pub(crate) text: String,

@@ -1,7 +1,7 @@
 //! Reads the state of a running cluster page by page; what cannot be read becomes a gap.
 
 use super::selected_pods::SelectedPods;
-use super::{ClusterState, ClusterStateError, ReadError, ServerClock, gone, moment};
+use super::{ClusterState, ClusterStateError, ObjectLists, ReadError, ServerClock, gone, moment};
 use crate::args::controllers::TAINT_EVICTION;
 use crate::args::kube_args::ClusterOptions;
 use crate::controller_presence;
@@ -70,6 +70,11 @@ impl<'c> ClusterReader<'c> {
         let (connected, greeting) = greeted(&cluster.server.settings, cluster.server.timeout).await?;
         let clock = ServerClock::of(sent, local.now().wall, greeting.date);
         Ok(Self { cluster, connected, version: greeting.version, clock })
+    }
+
+    /// Where its objects are listed.
+    pub(crate) const fn lists(&self) -> ObjectLists<'_> {
+        ObjectLists::Cluster(&self.connected.streams, self.cluster.server.timeout)
     }
 
     /// Passes each object of a list to `tell`.

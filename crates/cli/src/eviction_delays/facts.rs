@@ -33,7 +33,7 @@ pub(crate) struct EvictionFacts {
 impl EvictionFacts {
     /// Whether anything can delay an eviction because of these nodes, for which alone all pods need not be read.
     pub(crate) async fn can_delay(
-        lists: ObjectLists<'_, '_>,
+        lists: ObjectLists<'_>,
         settings: DelaySettings,
         mut nodes: impl Iterator<Item = &NodeFact>,
     ) -> bool {
@@ -48,14 +48,34 @@ impl EvictionFacts {
         any || listed.is_err_and(|error| error.failure != ApiFailure::NotFound)
     }
 
+    /// `None`: nothing can delay an eviction, and pods were not read.
+    ///
+    /// # Errors
+    /// Why nodes or pods cannot be read.
+    pub(crate) async fn read_if_needed(
+        lists: ObjectLists<'_>,
+        settings: DelaySettings,
+        now: Wall,
+    ) -> Result<Option<Self>, RequestError> {
+        let mut nodes = Vec::new();
+        let add = |event| {
+            nodes.extend(if let ObjectEvent::Applied { fact, .. } = event { Some(fact) } else { None })
+        };
+        list::<NodeFact>(lists, add).await?;
+        match Self::can_delay(lists, settings, nodes.iter()).await {
+            true => Self::read(lists, settings, now).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// # Errors
     /// Why nodes or pods cannot be read: then no pod can be judged.
     pub(crate) async fn read(
-        lists: ObjectLists<'_, '_>,
+        lists: ObjectLists<'_>,
         settings: DelaySettings,
         now: Wall,
     ) -> Result<Self, RequestError> {
-        let now = Now::exact(Mono::from_micros(now.as_micros()), now);
+        let now = Now::of_wall(now);
         let mut policies = Vec::new();
         let listed = match settings.policies {
             true => list::<EvictionPolicyFact>(lists, |event| policies.push(event)).await,
@@ -125,7 +145,7 @@ impl EvictionFacts {
     }
 
     /// Reads the objects that the policies need; a user may read one kind and not another.
-    async fn surroundings(&mut self, lists: ObjectLists<'_, '_>) -> Result<(), RequestError> {
+    async fn surroundings(&mut self, lists: ObjectLists<'_>) -> Result<(), RequestError> {
         let selects_namespaces =
             |fact: &EvictionPolicyFact| fact.policy.namespaces != LabelSelector::default();
         if self.engine.policy_statuses(self.now).iter().any(|(fact, _)| selects_namespaces(fact)) {
@@ -152,8 +172,8 @@ const fn is_object<F>(event: &ObjectEvent<F>) -> bool {
 
 /// Lists a kind as a watch delivers its first list.
 async fn list<F: WatchedObject>(
-    lists: ObjectLists<'_, '_>,
-    mut take: impl FnMut(ObjectEvent<F>),
+    lists: ObjectLists<'_>,
+    mut take: impl FnMut(ObjectEvent<F>) + Send,
 ) -> Result<(), RequestError> {
     let ApiResource { group, plural, field_selector, .. } = F::RESOURCE;
     let fields = field_selector.unwrap_or_default();

@@ -3,7 +3,7 @@
 //! - Invariant: only what objects show is reported. What cannot be read is called unknown.
 
 use super::pod::due_taints;
-use crate::cluster_state::ClusterReader;
+use crate::cluster_state::ObjectLists;
 use crate::messages::at_moment;
 use std::collections::BTreeMap;
 use taintward_core::admission::LabelSelector;
@@ -19,7 +19,7 @@ use taintward_kube::api::RequestError;
 use taintward_kube::api::paged_list::ListRequest;
 use taintward_kube::decode::{DecodeError, Decoded, Encoding, WatchedObject};
 
-/// The policies of a cluster, and what they need to know about due pods.
+/// The policies of a cluster or of files, and what they need to know about due pods.
 #[derive(Debug, Default)]
 pub(super) struct ClusterPolicies {
     policies: Vec<EvictionPolicyFact>,
@@ -33,17 +33,17 @@ pub(super) struct ClusterPolicies {
 
 impl ClusterPolicies {
     /// Reads them, if a pod of the snapshot is due. A cluster without the kind has no policies.
-    pub(super) async fn of(reader: &ClusterReader<'_>, snapshot: &ClusterSnapshot) -> Self {
+    pub(super) async fn of(lists: ObjectLists<'_>, snapshot: &ClusterSnapshot) -> Self {
         let mut all = Self::default();
         if !snapshot.pods().iter().any(|pod| !due_taints(snapshot, pod).is_empty()) {
             return all;
         }
-        let read = all.read(reader).await;
+        let read = all.read(lists).await;
         all.error = read.err().filter(|error| error.failure != ApiFailure::NotFound);
         all
     }
 
-    async fn read(&mut self, reader: &ClusterReader<'_>) -> Result<(), RequestError> {
+    async fn read(&mut self, lists: ObjectLists<'_>) -> Result<(), RequestError> {
         let Self { policies, undecodable, budgets, namespaces, .. } = self;
         let mut add = |json: &[u8]| {
             match EvictionPolicyFact::decode(Encoding::Json, json) {
@@ -56,17 +56,17 @@ impl ClusterPolicies {
             }
             Ok(())
         };
-        reader.each(ListRequest::all("taintward.io", "evictionpolicies"), &mut add).await?;
+        lists.each(ListRequest::all("taintward.io", "evictionpolicies"), &mut add).await?;
         // A user may read one kind and not another.
         if policies.iter().any(|fact| fact.policy.budgets.is_some()) {
             let mut add = |json: &[u8]| decoded(json).map(|fact: BudgetFact| budgets.push(fact));
-            reader.each(ListRequest::all("policy", "poddisruptionbudgets"), &mut add).await?;
+            lists.each(ListRequest::all("policy", "poddisruptionbudgets"), &mut add).await?;
         }
         if policies.iter().any(|fact| fact.policy.namespaces != LabelSelector::default()) {
             let mut add = |json: &[u8]| {
                 decoded(json).map(|fact: NamespaceLabelsFact| drop(namespaces.insert(fact.name, fact.labels)))
             };
-            reader.each(ListRequest::all("", "namespaces"), &mut add).await?;
+            lists.each(ListRequest::all("", "namespaces"), &mut add).await?;
         }
         Ok(())
     }

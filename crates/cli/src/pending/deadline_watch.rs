@@ -1,13 +1,15 @@
 //! Watches nodes and pods, and follows the pods with a deadline.
 
 use super::PendingRow;
-use super::tracker::{PendingTracker, calendar};
+use super::tracker::PendingTracker;
 use crate::cluster_change::ClusterChange;
+use crate::eviction_delays::DelayWatch;
 use std::time::Duration;
 use taintward_core::fact::NodeFact;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Now;
 use taintward_core::toleration_matching::NumericOperators;
+use taintward_kube::api::RequestBudget;
 use taintward_kube::clock::Clock;
 use taintward_kube::decode::{DecodedPod, WatchedObject};
 use taintward_kube::watch::{MissingAccess, StreamHealth, StreamPhase, WatchScope, WatchSettings, Watcher};
@@ -22,6 +24,7 @@ pub(crate) struct DeadlineWatch {
     tracker: PendingTracker,
     nodes: WatchInput<NodeFact>,
     pods: WatchInput<DecodedPod>,
+    delays: DelayWatch,
     tick: Interval,
     clock: Clock,
 }
@@ -39,9 +42,9 @@ pub(crate) enum WatchProblem {
 }
 
 impl DeadlineWatch {
-    /// Follows the pods of the scope, and looks for those that are overdue at each tick.
+    /// Follows the pods of the scope, and what delays those that are due. Looks for pods that are overdue at each tick.
     pub(crate) fn new(
-        client: &kube::Client,
+        (client, limit): (&kube::Client, RequestBudget),
         pods: WatchScope,
         numeric: NumericOperators,
         tick: Duration,
@@ -53,6 +56,7 @@ impl DeadlineWatch {
             tracker: PendingTracker::new(numeric, &pods.namespace),
             nodes: WatchInput::listen(client, &clock, WatchScope::default()),
             pods: WatchInput::listen(client, &clock, pods),
+            delays: DelayWatch::start(client.clone(), limit, numeric, clock.clone()),
             tick,
             clock,
         }
@@ -60,7 +64,7 @@ impl DeadlineWatch {
 
     /// The cluster's time, to compare with the times of rows: also its monotonic clock shows the wall clock.
     pub(crate) fn now(&self) -> Now {
-        calendar(self.clock.now())
+        Now::of_wall(self.clock.now().wall)
     }
 
     /// Waits for events, for another health of a watch, or for the tick, and returns what changed, in the order of names.
@@ -70,6 +74,7 @@ impl DeadlineWatch {
             Some(batch) = self.pods.batches.recv() => self.tracker.pods(batch, self.clock.now()),
             Ok(()) = self.nodes.health.changed() => {}
             Ok(()) = self.pods.health.changed() => {}
+            () = self.delays.changed() => self.tracker.set_delays(self.delays.delays()),
             _ = self.tick.tick() => {}
         }
         // All available batches are handled before the output.
@@ -79,12 +84,24 @@ impl DeadlineWatch {
         while let Ok(batch) = self.pods.batches.try_recv() {
             self.tracker.pods(batch, self.clock.now());
         }
-        if self.tracker.is_synced() { self.tracker.changes(self.clock.now()) } else { Vec::new() }
+        if !self.tracker.is_synced() {
+            return Vec::new();
+        }
+        let changes = self.tracker.changes(self.clock.now());
+        let (any, pods) = self.tracker.due(self.clock.now());
+        self.delays.set_due(any, pods);
+        changes
     }
 
     /// All pods with a deadline, the next one first; `None` before the lists are complete.
     pub(crate) fn rows(&self) -> Option<Vec<PendingRow>> {
         self.tracker.is_synced().then(|| self.tracker.rows())
+    }
+
+    /// What could not be read about delays, with its consequence.
+    pub(crate) fn unread(&self) -> Option<String> {
+        let unread = &self.tracker.delays().unread;
+        (!unread.is_empty()).then(|| unread.join("; "))
     }
 
     /// Why the rows may be old, if they may be.

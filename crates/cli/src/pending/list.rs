@@ -2,12 +2,13 @@
 //!
 //! - See `watch.rs` for `-w`.
 
-use super::delayed_rows::{self, DelayedRows};
+use super::delayed_rows;
 use super::held_rows::HeldRow;
 use super::row_table::table;
 use super::{PendingArgs, PendingError, PendingRow, counting_toleration, empty_list};
 use crate::active_controllers::ActiveControllers;
-use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError, StateSource};
+use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError, ObjectLists, StateSource};
+use crate::eviction_delays::DueDelays;
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{API_VERSION, PrintOptions, Printable, age, enumerated};
 use crate::runtime::Runtime;
@@ -28,7 +29,7 @@ pub(super) fn run(options: &PendingArgs) -> Result<ExitCode, PendingError> {
     state.notes.iter().for_each(stderr::note);
     let mut list = PendingList::of(&state, enforcers, &namespace, offline(options));
     if let Some(delays) = &delays {
-        delays.add_to(&mut list.rows);
+        delayed_rows::add_delays(delays, &mut list.rows);
         delays.unread.iter().for_each(stderr::note);
     }
     if options.state.output.is_for_people() {
@@ -60,8 +61,8 @@ struct PendingSnapshot {
     namespace: String,
     /// The numbers of countdowns in other namespaces, if this one has none.
     elsewhere: BTreeMap<String, usize>,
-    /// What delays due pods, if there are any in a cluster.
-    delays: Option<DelayedRows>,
+    /// What delays due pods, if there may be any.
+    delays: Option<DueDelays>,
 }
 
 fn read(options: &PendingArgs) -> Result<PendingSnapshot, PendingError> {
@@ -70,7 +71,14 @@ fn read(options: &PendingArgs) -> Result<PendingSnapshot, PendingError> {
         let state = cluster_state::read(from, options.state.as_of, options.state.numeric())?;
         let namespace = options.state.cluster.named_namespace().to_owned();
         let elsewhere = by_namespace(&state);
-        return Ok(PendingSnapshot { state, enforcers: None, namespace, elsewhere, delays: None });
+        let delays = match &state.objects {
+            Some(objects) => {
+                let (lists, now) = (ObjectLists::Files(objects), state.snapshot.now().wall);
+                Some(Runtime::new()?.block_on(DueDelays::read(lists, "", options.state.numeric(), now)))
+            }
+            None => None,
+        };
+        return Ok(PendingSnapshot { state, enforcers: None, namespace, elsewhere, delays });
     }
     let runtime = Runtime::new()?;
     runtime.block_on(async {
@@ -89,7 +97,13 @@ fn read(options: &PendingArgs) -> Result<PendingSnapshot, PendingError> {
                 elsewhere = by_namespace(&everywhere);
             }
         }
-        let delays = DelayedRows::read(&reader, &enforcers, &options.state, &state).await;
+        let delays = match options.state.as_of.is_none() && delayed_rows::has_due_pods(&state) {
+            true => {
+                let (namespace, now) = (enforcers.namespace(), state.snapshot.now().wall);
+                Some(DueDelays::read(reader.lists(), namespace, options.state.numeric(), now).await)
+            }
+            false => None,
+        };
         Ok(PendingSnapshot { state, enforcers: Some(enforcers), namespace, elsewhere, delays })
     })
 }

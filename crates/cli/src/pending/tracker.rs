@@ -4,6 +4,7 @@
 
 use super::{PendingRow, counting_toleration};
 use crate::cluster_change::{ClusterChange, OVERDUE_AFTER};
+use crate::eviction_delays::DueDelays;
 use crate::live_verdicts::LiveVerdicts;
 use std::collections::BTreeMap;
 use taintward_core::engine::Engine as _;
@@ -28,13 +29,15 @@ pub(crate) struct PendingTracker {
     verdicts: LiveVerdicts,
     namespace: String,
     shown: BTreeMap<NodeName, BTreeMap<Uid, TrackedPod>>,
+    delays: DueDelays,
 }
 
 impl PendingTracker {
     /// Tracks the pods of one namespace; all if empty.
     pub(crate) fn new(numeric: NumericOperators, namespace: &str) -> Self {
         let verdicts = LiveVerdicts::new(numeric);
-        Self { verdicts, namespace: namespace.to_owned(), shown: BTreeMap::new() }
+        let (namespace, delays) = (namespace.to_owned(), DueDelays::default());
+        Self { verdicts, namespace, shown: BTreeMap::new(), delays }
     }
 
     pub(crate) fn nodes(&mut self, batch: Vec<ObjectEvent<NodeFact>>, now: Now) {
@@ -43,6 +46,23 @@ impl PendingTracker {
 
     pub(crate) fn pods(&mut self, batch: Vec<ObjectEvent<DecodedPod>>, now: Now) {
         batch.into_iter().for_each(|event| self.verdicts.handle_pod(event, now));
+    }
+
+    /// What delays due pods was read again.
+    pub(crate) fn set_delays(&mut self, delays: DueDelays) {
+        self.delays = delays;
+    }
+
+    /// What delays due pods, as it was read last.
+    pub(crate) const fn delays(&self) -> &DueDelays {
+        &self.delays
+    }
+
+    /// Whether a pod is due, and the number of pods of the cluster.
+    pub(crate) fn due(&self, now: Now) -> (bool, usize) {
+        let mut rows = self.shown.values().flat_map(BTreeMap::values);
+        let is_due = rows.any(|tracked| tracked.row.is_overdue(Now::of_wall(now.wall)));
+        (is_due, self.verdicts.engine().stats().pods)
     }
 
     /// Whether both lists were complete once; before, the verdicts are incomplete.
@@ -66,7 +86,17 @@ impl PendingTracker {
             self.judge(node, now, &mut changes);
         }
         for tracked in self.shown.values_mut().flat_map(BTreeMap::values_mut) {
-            if !tracked.late && tracked.row.evicted_at.plus(OVERDUE_AFTER) <= calendar(now).mono {
+            let delay =
+                self.delays.of(&tracked.row.uid).filter(|_| tracked.row.is_overdue(Now::of_wall(now.wall)));
+            let before = std::mem::replace(&mut tracked.row.delay, delay.cloned());
+            if delay.is_some() {
+                tracked.late = false;
+                if before.map(|delay| delay.category) != delay.map(|delay| delay.category) {
+                    changes.push((ClusterChange::Delayed, tracked.row.clone()));
+                }
+            } else if !tracked.late
+                && tracked.row.evicted_at.plus(OVERDUE_AFTER) <= Now::of_wall(now.wall).mono
+            {
                 tracked.late = true;
                 changes.push((ClusterChange::Overdue, tracked.row.clone()));
             }
@@ -86,7 +116,10 @@ impl PendingTracker {
                 Some(known) if !has_same_deadline(&known.row, &tracked.row) => {
                     changes.push((ClusterChange::Changed, tracked.row.clone()));
                 }
-                Some(known) => tracked.late = known.late,
+                Some(known) => {
+                    tracked.late = known.late;
+                    tracked.row.delay.clone_from(&known.row.delay);
+                }
             }
         }
         let left = before.into_iter().filter(|(uid, _)| !current.contains_key(uid));
@@ -149,11 +182,6 @@ fn has_same_deadline(one: &PendingRow, other: &PendingRow) -> bool {
 fn to_second(at: Mono) -> Mono {
     const SECOND: i64 = 1_000_000;
     Mono::from_micros(at.as_micros().saturating_add(SECOND / 2).div_euclid(SECOND).saturating_mul(SECOND))
-}
-
-/// The same time with the wall clock instead of the monotonic one, for comparison with rows.
-pub(super) const fn calendar(now: Now) -> Now {
-    Now::exact(Mono::from_micros(now.wall.as_micros()), now.wall)
 }
 
 #[cfg(test)]

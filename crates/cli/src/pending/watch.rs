@@ -1,8 +1,9 @@
 //! Implements `pending -w`: watches nodes and pods, and shows the list on a terminal or a line per change elsewhere.
 //!
-//! - Invariant: only the leases are polled.
+//! - Invariant: only the leases are polled, and while pods are due, what delays them.
 
 use super::deadline_watch::{DeadlineWatch, WatchProblem};
+use super::delayed_rows;
 use super::row_table::{event_table, table};
 use super::{PendingArgs, PendingError, PendingRow, empty_list};
 use crate::active_controllers::ActiveControllers;
@@ -89,8 +90,8 @@ struct PendingWatch<'a> {
     /// All if empty.
     namespace: String,
     enforcers: watch::Receiver<Option<ActiveControllers>>,
-    /// The last remarks about the streams, and about the controllers that evict.
-    remarks: [Option<String>; 2],
+    /// The last remarks about the streams, the controllers that evict, and what delays due pods.
+    remarks: [Option<String>; 3],
 }
 
 impl<'a> PendingWatch<'a> {
@@ -101,15 +102,21 @@ impl<'a> PendingWatch<'a> {
         enforcers: watch::Receiver<Option<ActiveControllers>>,
     ) -> Self {
         let (client, numeric) = (&reader.connected.streams, options.state.numeric());
-        let namespace = scope.namespace.clone();
+        let (namespace, limit) = (scope.namespace.clone(), reader.cluster.server.timeout);
         Self {
-            deadlines: DeadlineWatch::new(client, scope, numeric, TICK, reader.clock.clock().clone()),
+            deadlines: DeadlineWatch::new(
+                (client, limit),
+                scope,
+                numeric,
+                TICK,
+                reader.clock.clock().clone(),
+            ),
             reader,
             view: options.state.output.view(),
             form: &options.state.output.output,
             namespace,
             enforcers,
-            remarks: [None, None],
+            remarks: [None, None, None],
         }
     }
 
@@ -166,12 +173,12 @@ impl<'a> PendingWatch<'a> {
         let now = self.deadlines.now();
         let remark = self.enforcers.borrow().as_ref().and_then(ActiveControllers::remark);
         if let WatchOutput::Screen(screen) = out {
-            let notes = problem.into_iter().chain(remark);
+            let notes = problem.into_iter().chain(remark).chain(self.deadlines.unread());
             let rows = self.deadlines.rows();
             let picture = live_list(notes, rows.as_deref(), &self.namespace, now, &self.view);
             return Ok(ReaderState::of(screen.draw(&picture))?);
         }
-        self.note([problem, remark]);
+        self.note([problem, remark, self.deadlines.unread()]);
         let text: String = match out {
             WatchOutput::Lines { titled } if !changes.is_empty() => {
                 let mut view = self.view.clone();
@@ -197,7 +204,7 @@ impl<'a> PendingWatch<'a> {
     }
 
     /// Prints new remarks to standard error.
-    fn note(&mut self, now: [Option<String>; 2]) {
+    fn note(&mut self, now: [Option<String>; 3]) {
         for (last, now) in self.remarks.iter_mut().zip(now) {
             if let Some(now) = now.as_ref().filter(|_| *last != now) {
                 crate::stderr::note(now);
@@ -226,7 +233,10 @@ pub(crate) fn live_list(
     match rows {
         None => return text + "Reading nodes and pods ...\n",
         Some([]) => paragraph(&mut text, &(empty_list(namespace) + "."), &view),
-        Some(rows) => text += &table(rows, namespace.is_empty(), now).print(&view),
+        Some(rows) => {
+            text += &table(rows, namespace.is_empty(), now).print(&view);
+            text += &delayed_rows::sentences(rows, now, &view);
+        }
     }
     text + "\nPress q to quit.\n"
 }

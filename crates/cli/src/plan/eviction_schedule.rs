@@ -87,7 +87,7 @@ impl EvictionSchedule {
             (Some(cluster), _) => runtime.block_on(async {
                 let reader = ClusterReader::of(cluster).await?;
                 let controllers = ActiveControllers::of(&reader, state.snapshot.now().wall).await;
-                let lists = ObjectLists::Cluster(&reader);
+                let lists = reader.lists();
                 let mut schedule = Self::read(lists, controllers.namespace(), state, changes, until).await;
                 if controllers.ours == LeaseHolder::Absent {
                     // Nothing shows that a controller applies what could not be read.
@@ -103,7 +103,7 @@ impl EvictionSchedule {
     }
 
     async fn read(
-        lists: ObjectLists<'_, '_>,
+        lists: ObjectLists<'_>,
         namespace: &str,
         state: &ClusterState,
         changes: &[PlannedNodeChange],

@@ -97,7 +97,11 @@ fn of_node(event: &StoreEvent) -> Vec<String> {
 /// The line for a change of a deadline, with the board's sentence.
 fn of_deadline(kind: ClusterChange, row: &PendingRow, now: Now) -> String {
     let left = row.evicted_at.as_micros().saturating_sub(now.mono.as_micros()) / 1_000_000;
-    line(kind, &format!("pod {}/{} {}", row.namespace, row.pod, kind.of_pod(left, &row.taint)))
+    let sentence = match &row.delay {
+        Some(delay) if kind == ClusterChange::Delayed => delay.sentence(now),
+        _ => kind.of_pod(left, &row.taint),
+    };
+    line(kind, &format!("pod {}/{} {sentence}", row.namespace, row.pod))
 }
 
 fn line(kind: ClusterChange, text: &str) -> String {

@@ -2,7 +2,7 @@
 
 use crate::active_controllers::{ActiveControllers, LeaseHolder};
 use crate::args::node_limit::limit;
-use crate::cluster_state::{ClusterReader, ObjectLists};
+use crate::cluster_state::ClusterReader;
 use crate::controller_deployment::DeploymentFacts;
 use crate::eviction_delays::{self, DelaySettings, DelayingBudget, DuePod, EvictionFacts};
 use crate::hold_status::HoldStatus;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::{BrakedKey, DelayCategory};
 use taintward_core::node_limit::NodeLimit;
-use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::time::{Now, Wall};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestError;
 use taintward_kube::api::paged_list::ListRequest;
@@ -170,10 +170,10 @@ impl<T> StatusPart<T> {
 impl ClusterStatus {
     pub(crate) async fn read(reader: &ClusterReader<'_>) -> Self {
         let wall = reader.clock.now().wall;
-        let now = Now::exact(Mono::from_micros(wall.as_micros()), wall);
+        let now = Now::of_wall(wall);
         let controllers = ActiveControllers::of(reader, wall).await;
         let (deployment, holds, policies) = tokio::join!(
-            eviction_delays::deployment(ObjectLists::Cluster(reader), controllers.namespace()),
+            eviction_delays::deployment(reader.lists(), controllers.namespace()),
             HoldStatus::read(&reader.connected.streams, &[], wall, reader.cluster.server.timeout),
             policies(reader)
         );
@@ -235,9 +235,8 @@ async fn backlog(
     settings: DelaySettings,
     now: Wall,
 ) -> (StatusPart<EvictionBacklog>, StatusPart<Vec<BrakedKey>>) {
-    let delays = StatusPart::of(
-        EvictionFacts::read(ObjectLists::Cluster(reader), settings, now).await.map(EvictionFacts::delays),
-    );
+    let delays =
+        StatusPart::of(EvictionFacts::read(reader.lists(), settings, now).await.map(EvictionFacts::delays));
     let backlog = delays.derive(|delays| {
         StatusPart::Known(EvictionBacklog {
             due: delays.due_pods(),

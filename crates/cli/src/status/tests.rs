@@ -7,14 +7,14 @@ use crate::hold_status::HoldStatus;
 use crate::output::{PrintOptions, Printable as _, Terminal};
 use serde_json::{Value, json};
 use taintward_core::eviction::BrakedKey;
-use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::time::{Now, Wall};
 
 fn status() -> ClusterStatus {
     let wall = Wall::from_secs(1_800_000_000);
     let since = Some(Wall::from_secs(1_800_000_000 - 600));
     ClusterStatus {
         from: "a cluster".to_owned(),
-        now: Now::exact(Mono::from_micros(wall.as_micros()), wall),
+        now: Now::of_wall(wall),
         controllers: ActiveControllers {
             ours: LeaseHolder::Held { holder: "taintward-0".to_owned(), since },
             place: "taintward-system",

@@ -10,7 +10,7 @@ use crate::taint_note::TaintNote;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use taintward_core::taint::Taint;
-use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::time::{Now, Wall};
 use taintward_kube::clock::Clock;
 use taintward_kube::node_client::{EditableNode, NodeClient};
 
@@ -121,7 +121,7 @@ fn length(seconds: u64) -> String {
 
 /// The monotonic time is not used here.
 fn moment_of(wall: Wall) -> Now {
-    Now::exact(Mono::from_micros(wall.as_micros()), wall)
+    Now::of_wall(wall)
 }
 
 /// Columns side by side if they fit; otherwise each below the other.

@@ -170,7 +170,7 @@ impl WrittenHold<'_> {
             return format!("{report:#}\n");
         }
         let objects = counted(names.len(), kind);
-        let now = Now::exact(Mono::from_micros(now.as_micros()), *now);
+        let now = Now::of_wall(*now);
         match (action, until) {
             (HoldAction::ReleaseBrake(key), _) => {
                 format!("{objects}: the brake does not delay evictions because of taint key {key}\n")

@@ -10,7 +10,7 @@ use crate::node_lifecycle::ZoneKey;
 use crate::ordered_hold::HoldWindows;
 use crate::scheduling::{Labels, PodSchedulingSpec, ResourceRequests, Resources};
 use crate::taint_start;
-use crate::time::{Mono, Now, Wall};
+use crate::time::{Now, Wall};
 use crate::toleration_matching::NumericOperators;
 use crate::toleration_seconds::RecordState;
 use crate::verdict::EvictionExemption;
@@ -121,7 +121,7 @@ impl SnapshotBuilder {
     pub fn new(wall: Wall, numeric: NumericOperators, repeats: bool) -> Self {
         Self {
             // The monotonic clock starts at the epoch, so that moments of both types have the same number.
-            now: Now::exact(Mono::from_micros(wall.as_micros()), wall),
+            now: Now::of_wall(wall),
             numeric,
             nodes: BTreeMap::new(),
             named: IndexInterner(BTreeMap::new()),

@@ -1,0 +1,84 @@
+//! Lists what delays the due pods of a cluster, by pod and by what they wait for.
+
+use super::{DelaySettings, DuePod, EvictionFacts, PodDelay, deployment};
+use crate::cluster_state::ObjectLists;
+use std::collections::BTreeMap;
+use taintward_core::time::Wall;
+use taintward_core::toleration_matching::NumericOperators;
+
+/// What delays due pods, as it was read once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DueDelays {
+    /// The delayed pods, by UID.
+    pods: BTreeMap<String, DuePod>,
+    /// What could not be read, with its consequence.
+    pub(crate) unread: Vec<String>,
+}
+
+/// Pods that wait for the same.
+pub(crate) struct PodWait<P> {
+    /// The first of them.
+    pub(crate) first: P,
+    pub(crate) delay: PodDelay,
+    pub(crate) pods: usize,
+}
+
+impl DueDelays {
+    /// Reads what delays due pods; `namespace` is that of the controller's Deployment.
+    pub(crate) async fn read(
+        lists: ObjectLists<'_>,
+        namespace: &str,
+        numeric: NumericOperators,
+        now: Wall,
+    ) -> Self {
+        let mut unread = Vec::new();
+        let deployment = deployment(lists, namespace).await.unwrap_or_else(|error| {
+            unread.push(format!("it is unknown whether the brake delays due pods: {error}"));
+            None
+        });
+        let settings = DelaySettings::of(deployment.as_ref(), numeric);
+        let mut pods = BTreeMap::new();
+        let error = match EvictionFacts::read_if_needed(lists, settings, now).await {
+            Ok(None) => None,
+            Ok(Some(facts)) => {
+                let read = facts.delays();
+                let delayed = read.due_pods().into_iter().filter(|pod| pod.delay.is_some());
+                pods.extend(delayed.map(|pod| (pod.uid.to_string(), pod)));
+                read.unread
+            }
+            Err(error) => Some(error),
+        };
+        unread.extend(
+            error.map(|error| format!("it is unknown whether an eviction policy delays due pods: {error}")),
+        );
+        Self { pods, unread }
+    }
+
+    /// What delays the pod with this UID.
+    pub(crate) fn of(&self, uid: &str) -> Option<&PodDelay> {
+        self.pods.get(uid)?.delay.as_ref()
+    }
+
+    /// The delayed pods, in no particular order.
+    pub(crate) fn pods(&self) -> impl Iterator<Item = &DuePod> {
+        self.pods.values()
+    }
+}
+
+impl<P> PodWait<P> {
+    /// What these pods wait for, each wait once, in the order of `pods`.
+    pub(crate) fn of(pods: impl IntoIterator<Item = (P, PodDelay)>) -> Vec<Self> {
+        let mut waits: Vec<Self> = Vec::new();
+        let mut positions: BTreeMap<(String, Option<String>), usize> = BTreeMap::new();
+        for (pod, delay) in pods {
+            let (message, policy) = delay.cause();
+            let position =
+                *positions.entry((message.to_owned(), policy.map(ToOwned::to_owned))).or_insert(waits.len());
+            match waits.get_mut(position) {
+                Some(wait) => wait.pods += 1,
+                None => waits.push(Self { first: pod, delay, pods: 1 }),
+            }
+        }
+        waits
+    }
+}
