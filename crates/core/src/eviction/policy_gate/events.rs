@@ -90,14 +90,14 @@ impl PolicyGate {
         self.status_changed |= !self.lists.is_empty();
         if let Some((uid, namespace)) = changed {
             self.slots.budget_changed(&uid);
-            self.lists.touch(WaitList::Budget(uid));
+            self.touch_budget(&uid);
             self.lists.touch(WaitList::BudgetsOf(namespace.clone()));
             self.lists.touch(WaitList::UnknownBudget(namespace));
         } else {
             let is_about_budgets = |list: &WaitList| {
                 matches!(
                     list,
-                    WaitList::Budget(_)
+                    WaitList::Budget { .. }
                         | WaitList::BudgetsOf(_)
                         | WaitList::UnknownBudget(_)
                         | WaitList::Sync
