@@ -295,7 +295,7 @@ impl PolicyGate {
                 budget.map_or(EvictionDelayReason::Lists, EvictionDelayReason::Budget)
             }
             WaitList::Workload(_, workload) => EvictionDelayReason::Replicas(workload),
-            WaitList::Node(..) => EvictionDelayReason::Nodes,
+            WaitList::Node(policy, _) => EvictionDelayReason::Nodes(self.loads.emptied(policy)),
             WaitList::Wave(..) => EvictionDelayReason::Order,
             WaitList::Rate(_) => EvictionDelayReason::Rate,
         }
