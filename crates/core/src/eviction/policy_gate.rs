@@ -201,16 +201,6 @@ impl PolicyGate {
         }
     }
 
-    fn touch_budget(&mut self, budget: &Uid) {
-        WaitList::of_budget(budget).into_iter().for_each(|list| self.lists.touch(list));
-    }
-
-    /// Whether a pod waits for a budget as one that is ready, and is not ready any more; or the other way round.
-    pub(crate) fn waits_for_other_readiness(&self, pod: &PodRef, is_ready: bool) -> bool {
-        let list = self.lists.list_of(pod);
-        matches!(list, Some(WaitList::Budget { is_ready: was_ready, .. }) if *was_ready != is_ready)
-    }
-
     fn touch_workload(&mut self, workload: &Workload) {
         let limiting = self.objects.policies().filter(|fact| fact.policy.unavailable_per_workload.is_some());
         let lists: Vec<WaitList> =

@@ -152,6 +152,16 @@ impl PolicyGate {
         after.into_iter().for_each(|workload| self.touch_workload(workload));
     }
 
+    pub(crate) fn touch_budget(&mut self, budget: &Uid) {
+        WaitList::of_budget(budget).into_iter().for_each(|list| self.lists.touch(list));
+    }
+
+    /// Whether a pod waits for a budget as one that is ready, and is not ready any more; or the other way round.
+    pub(crate) fn waits_for_other_readiness(&self, pod: &PodRef, is_ready: bool) -> bool {
+        let list = self.lists.list_of(pod);
+        matches!(list, Some(WaitList::Budget { is_ready: was_ready, .. }) if *was_ready != is_ready)
+    }
+
     /// The workload of a ready pod, if ready pods are counted.
     pub(crate) fn ready_workload(&self, workload: Option<&Workload>) -> Option<Workload> {
         workload.filter(|_| self.readiness.is_counted()).cloned()
