@@ -172,6 +172,7 @@ mod tests {
     use super::*;
     use crate::metrics::{BuildInfo, ControllerMetrics};
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use taintward_core::time::{Mono, Wall};
 
     fn judged(change: impl FnOnce(&mut StreamHealth)) -> Result<(), String> {
@@ -179,6 +180,29 @@ mod tests {
         change(&mut health);
         let (_open, health) = watch::channel(health);
         check(health, INTERRUPTED_MAX)()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_runs_while_it_is_demanded_and_ends_with_the_loop_that_demands_it() {
+        let (demand, demanded) = watch::channel(false);
+        let starts = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&starts);
+        let listen = move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+            std::future::pending()
+        };
+        let (health, _open) = watch::channel(StreamHealth::default());
+        let running = tokio::spawn(while_demanded(demanded, health, listen));
+        for (on, expected) in [(false, 0), (true, 1), (false, 1), (true, 2)] {
+            demand.send_replace(on);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(starts.load(Ordering::Relaxed), expected, "demanded: {on}");
+        }
+        assert!(!running.is_finished());
+        // The last demand stays true for ever.
+        drop(demand);
+        tokio::time::timeout(Duration::from_secs(1), running).await.unwrap().unwrap();
+        assert_eq!(starts.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]

@@ -17,6 +17,10 @@ use taintward_kube::clock::Clock;
 /// The pause between two rounds.
 const PERIOD: Span = Span::from_secs(5);
 
+/// How long a round waits for further changes, so that no status shows what lasts for a moment only: an eviction that a budget
+/// rejects at once, a pod that is decided about again.
+const SETTLE: Span = Span::from_secs(1);
+
 /// A status to write, with the policy's name and UID.
 type StatusWrite = (Box<str>, Uid, EvictionPolicyStatus);
 
@@ -51,7 +55,9 @@ impl PolicyReporter {
 
     /// Starts a round, if one is due.
     pub(super) fn start(&mut self, engine: &mut EvictionEngine, context: &ControllerContext, now: Now) {
-        self.has_changed |= engine.take_policy_changes();
+        if engine.take_policy_changes() && !std::mem::replace(&mut self.has_changed, true) {
+            self.next_at = self.next_at.max(now.mono.plus(SETTLE));
+        }
         if !context.may_write() {
             // Another process may write now, so nothing is known about what the API server has.
             self.written.clear();
@@ -142,6 +148,71 @@ fn log_conditions(policy: &str, before: &[StatusCondition], status: &EvictionPol
         match is_usual(now) {
             true => tracing::info!(policy, condition, is, reason, text = message, "eviction policy changed"),
             false => tracing::warn!(policy, condition, is, reason, text = message, "eviction policy changed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eviction::tests::{context, decoded};
+    use crate::write_permission::WritePermission;
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+    use taintward_core::engine::Engine as _;
+    use taintward_core::eviction::{EvictionConfig, EvictionInput};
+    use taintward_core::eviction_policy::EvictionPolicyFact;
+    use taintward_core::object_event::ObjectEvent;
+    use taintward_core::time::Wall;
+
+    /// The policy of this generation, which its status names.
+    fn policy(generation: i64, version: u32) -> EvictionInput {
+        let fact: EvictionPolicyFact = decoded(&json!({
+            "apiVersion": "taintward.io/v1alpha1", "kind": "EvictionPolicy",
+            "metadata": {"name": "p", "uid": "u", "generation": generation, "resourceVersion": version.to_string()},
+            "spec": {"taints": [{"key": "k"}]},
+        }));
+        EvictionInput::Policies(ObjectEvent::Applied { fact, listed: false })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_status_that_lasts_for_a_moment_is_not_written() {
+        let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+        let written = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&written);
+        let server = tower::service_fn(move |_: Request<Body>| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            async { Ok::<_, Infallible>(Response::new(Body::from(b"{}".to_vec()))) }
+        });
+        let api = ApiClient::new(kube::Client::new(server, "default"), "test");
+        let context = context(&clock, api, WritePermission::Always);
+        let config = EvictionConfig { policies: true, ..EvictionConfig::default() };
+        let (mut engine, mut reporter) = (EvictionEngine::new(config), PolicyReporter::new());
+        for event in [ObjectEvent::ListStarted { silent_since: None }, ObjectEvent::ListCompleted] {
+            engine.handle(EvictionInput::Policies(event), clock.now());
+        }
+        for (pause, input, expected) in [
+            (0, policy(1, 1), 0),
+            (60_000, policy(2, 2), 1),
+            (900, policy(1, 3), 1),
+            (60_000, policy(2, 4), 1),
+            (6_000, policy(2, 5), 2),
+        ] {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            // What came before has settled, or not.
+            for input in [None, Some(input)] {
+                input.into_iter().for_each(|input| engine.handle(input, clock.now()));
+                reporter.start(&mut engine, &context, clock.now());
+                if reporter.is_in_flight() {
+                    reporter.finish(&context).await;
+                }
+            }
+            assert_eq!(written.load(Ordering::Relaxed), expected, "{pause}");
         }
     }
 }

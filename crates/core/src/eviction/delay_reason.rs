@@ -2,11 +2,15 @@
 
 use crate::cluster_snapshot::{BudgetStatus, DisruptionLimit, IntOrPercent};
 use crate::eviction_policy::BudgetFact;
-use crate::identity::{PodName, PodRef};
+use crate::identity::{NodeName, PodName, PodRef};
 use crate::time::Mono;
 use crate::workload::Workload;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use core::fmt;
+
+/// The maximum number of nodes that a sentence names.
+const NODES_MAX: usize = 3;
 
 /// A due pod that an eviction policy or the brake delays.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,8 +66,8 @@ pub enum EvictionDelayReason<'a> {
     UnknownBudget,
     /// As many replicas of its workload are unavailable as the policy allows.
     Replicas(&'a Workload),
-    /// As many nodes are being emptied as the policy allows.
-    Nodes,
+    /// As many nodes are being emptied as the policy allows: these. A node is empty once its evicted pods are gone.
+    Nodes(Option<&'a BTreeSet<NodeName>>),
     /// Pods of its node that leave before it are not gone.
     Order,
     /// As many pods were evicted within a minute as the policy allows.
@@ -107,7 +111,7 @@ impl EvictionDelayReason<'_> {
         match self {
             Self::Lists | Self::Policy => DelayCategory::Policy,
             Self::Budget(_) | Self::SeveralBudgets | Self::UnknownBudget => DelayCategory::Budget,
-            Self::Replicas(_) | Self::Nodes | Self::Rate => DelayCategory::Limit,
+            Self::Replicas(_) | Self::Nodes(_) | Self::Rate => DelayCategory::Limit,
             Self::Order => DelayCategory::Order,
             Self::Brake { .. } => DelayCategory::Brake,
         }
@@ -154,6 +158,12 @@ impl fmt::Display for EvictionDelayReason<'_> {
                 write!(f, "waits for budget {}/{}", budget.namespace, budget.name)?;
                 match budget.status {
                     _ if never_allows(fact) => f.write_str(", which never allows a disruption"),
+                    // Pods that are not ready count as disrupted already, and yet the eviction API evicts none of them.
+                    Some(BudgetStatus { healthy: 0, desired }) => write!(
+                        f,
+                        ": none of its pods is healthy, {desired} required; without \
+                         unhealthyPodEvictionPolicy: AlwaysAllow it allows no disruption of them"
+                    ),
                     Some(BudgetStatus { healthy, desired }) => {
                         write!(f, ": {healthy} pods are healthy, {desired} required")
                     }
@@ -170,7 +180,14 @@ impl fmt::Display for EvictionDelayReason<'_> {
                 f,
                 "waits for replicas of {workload}: as many are unavailable as maxUnavailablePerWorkload allows"
             ),
-            Self::Nodes => f.write_str("waits until other nodes are empty (maxNodesAtOnce)"),
+            Self::Nodes(emptied) => {
+                f.write_str("waits until other nodes are empty (maxNodesAtOnce)")?;
+                let mut nodes = emptied.iter().flat_map(|nodes| nodes.iter());
+                for (position, node) in nodes.by_ref().take(NODES_MAX).enumerate() {
+                    write!(f, "{} {node}", if position == 0 { ":" } else { "," })?;
+                }
+                if nodes.next().is_some() { f.write_str(", ...") } else { Ok(()) }
+            }
             Self::Order => f.write_str("waits for pods of its node that leave before it (order)"),
             Self::Rate => f.write_str("waits for its turn (maxPodsPerMinute)"),
         }
@@ -192,11 +209,34 @@ mod tests {
     }
 
     #[test]
+    fn the_nodes_that_are_being_emptied_are_named() {
+        let sentence = |count: usize| {
+            let nodes: BTreeSet<NodeName> =
+                (1..=count).map(|number| NodeName::new(&alloc::format!("n{number}"))).collect();
+            let sentence = EvictionDelayReason::Nodes(Some(&nodes)).to_string();
+            sentence
+                .strip_prefix("waits until other nodes are empty (maxNodesAtOnce)")
+                .map(ToString::to_string)
+        };
+        assert_eq!(sentence(0).as_deref(), Some(""));
+        assert_eq!(sentence(1).as_deref(), Some(": n1"));
+        assert_eq!(sentence(3).as_deref(), Some(": n1, n2, n3"));
+        assert_eq!(sentence(4).as_deref(), Some(": n1, n2, n3, ..."));
+    }
+
+    #[test]
     fn a_budget_that_can_allow_says_what_it_counts_and_another_what_to_do() {
         let at_times = budget(DisruptionLimit::MinAvailable(IntOrPercent::Count(4)));
         let reason = EvictionDelayReason::Budget(&at_times);
         assert_eq!(reason.to_string(), "waits for budget shop/web: 4 pods are healthy, 4 required");
         assert_eq!(reason.remedy(), None);
+        let mut unhealthy = at_times.clone();
+        unhealthy.budget.status = Some(BudgetStatus { healthy: 0, desired: 0 });
+        assert_eq!(
+            EvictionDelayReason::Budget(&unhealthy).to_string(),
+            "waits for budget shop/web: none of its pods is healthy, 0 required; without \
+             unhealthyPodEvictionPolicy: AlwaysAllow it allows no disruption of them"
+        );
         for never in [
             DisruptionLimit::MaxUnavailable(IntOrPercent::Count(0)),
             DisruptionLimit::MaxUnavailable(IntOrPercent::Percent(0)),

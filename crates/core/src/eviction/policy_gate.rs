@@ -71,6 +71,8 @@ struct Permit {
     workload: Option<Workload>,
     /// The budget whose only eviction in flight it is.
     budget: Option<Uid>,
+    /// It was ready when it got the permit.
+    is_ready: bool,
     /// When its next turn comes, whatever it waits for.
     wake_at: Option<Mono>,
     /// It is deleted in spite of its budgets.
@@ -168,10 +170,10 @@ impl PolicyGate {
 
     /// A budget rejected the eviction of a pod.
     pub(crate) fn rejected(&mut self, pod: &PodRef, now: Mono) {
-        match self.permits.get(pod).and_then(|permit| permit.budget.clone()) {
-            Some(budget) => {
-                let until = self.slots.reject(&budget, pod, now);
-                self.lists.touch_at(until, WaitList::Budget(budget));
+        match self.permits.get(pod).and_then(|permit| Some((permit.budget.clone()?, permit.is_ready))) {
+            Some((budget, is_ready)) => {
+                let until = self.slots.reject(&budget, is_ready, pod, now);
+                self.lists.touch_at(until, WaitList::Budget { budget, is_ready });
             }
             None => _ = self.slots.reject_unknown(pod, now),
         }
@@ -195,7 +197,7 @@ impl PolicyGate {
 
     fn give_back(&mut self, budget: &Uid, pod: &PodRef) {
         if self.slots.give_back(budget, pod) {
-            self.lists.touch(WaitList::Budget(budget.clone()));
+            self.touch_budget(budget);
         }
     }
 
@@ -278,12 +280,12 @@ impl PolicyGate {
             WaitList::Policies => EvictionDelayReason::Policy,
             WaitList::BudgetsOf(_) => EvictionDelayReason::SeveralBudgets,
             WaitList::UnknownBudget(_) => EvictionDelayReason::UnknownBudget,
-            WaitList::Budget(uid) => {
-                let budget = self.objects.budgets.store().get(uid);
+            WaitList::Budget { budget, .. } => {
+                let budget = self.objects.budgets.store().get(budget);
                 budget.map_or(EvictionDelayReason::Lists, EvictionDelayReason::Budget)
             }
             WaitList::Workload(_, workload) => EvictionDelayReason::Replicas(workload),
-            WaitList::Node(..) => EvictionDelayReason::Nodes,
+            WaitList::Node(policy, _) => EvictionDelayReason::Nodes(self.loads.emptied(policy)),
             WaitList::Wave(..) => EvictionDelayReason::Order,
             WaitList::Rate(_) => EvictionDelayReason::Rate,
         }
@@ -363,8 +365,8 @@ impl PolicyGate {
     fn is_open(&mut self, list: &WaitList, now: Mono) -> bool {
         let policy = |uid: &Uid| self.objects.policy(uid);
         let at = match list {
-            WaitList::Budget(uid) => match self.objects.budgets.store().get(uid) {
-                Some(budget) => self.slots.is_open(budget, None, now),
+            WaitList::Budget { budget, is_ready } => match self.objects.budgets.store().get(budget) {
+                Some(budget) => self.slots.is_open(budget, *is_ready, None, now),
                 None => Ok(()),
             },
             WaitList::Rate(uid) => match policy(uid).and_then(|policy| policy.pods_per_minute) {

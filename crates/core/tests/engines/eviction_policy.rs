@@ -122,6 +122,41 @@ fn without_a_deadline_a_pod_is_never_deleted_in_spite_of_its_budget() {
 }
 
 #[test]
+fn a_pod_that_is_not_ready_waits_for_no_ready_pod_of_its_budget() {
+    let mut world = cluster(vec![graceful(None)], 1);
+    world.add_pod("n1-broken", "web", "n1", |fact| fact.ready = Some(false));
+    world.add_pod("n2-broken", "web", "n2", |fact| fact.ready = Some(false));
+    world.set_replicas("web", 5);
+    world.add_budget("web", "web", min_available(3));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+    world.pass(400);
+    assert_eq!(world.monitor.names(), ["n1-broken"], "three others are healthy, and three are required");
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), ["n1-broken", "n1-0"], "its replacement is healthy");
+    let before = world.monitor.rejections.len();
+    assert!(before <= 2, "{before}: a ready pod waits for the budget");
+}
+
+#[test]
+fn a_budget_without_a_healthy_pod_is_tried_seldom_and_at_once_when_that_changes() {
+    let mut world = cluster(vec![graceful(None)], 0);
+    for name in ["a", "b", "c"] {
+        world.add_pod(name, "web", "n1", |fact| fact.ready = Some(false));
+    }
+    world.set_replicas("web", 3);
+    world.add_budget("web", "web", min_available(0));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+    world.pass(600_000);
+    assert_eq!(world.monitor.names(), [""; 0]);
+    assert!((8..25).contains(&world.monitor.rejections.len()), "{}", world.monitor.rejections.len());
+    world.change_pod("a", |fact| fact.ready = Some(true));
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["a"], "the budget allows one disruption");
+}
+
+#[test]
 fn two_budgets_for_a_pod_are_never_asked_and_the_deadline_still_counts() {
     let mut world = cluster(vec![graceful(Some(30))], 1);
     world.add_budget("web", "web", min_available(1));

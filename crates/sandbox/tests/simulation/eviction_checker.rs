@@ -99,7 +99,7 @@ impl EvictionChecker {
         match commit.kind {
             LogKind::Node => self.observe_node(commit),
             LogKind::Pod => self.observe_pod(commit),
-            LogKind::Lease | LogKind::Other => {}
+            LogKind::Lease | LogKind::Policy | LogKind::Other => {}
         }
     }
 

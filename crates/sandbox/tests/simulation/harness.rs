@@ -1,5 +1,7 @@
 //! Runs one simulated cluster: controllers, faults, a time of changes and a time of rest.
 
+use super::delay_checker::DelayChecker;
+use super::delays::SimulatedDelays;
 use super::eviction_checker::{EvictionChecker, RequestedDeletion};
 use super::log::SimulationLog;
 use super::mutation::ControllerMutation;
@@ -15,9 +17,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use taintward_controller::run::run_on;
-use taintward_controller::settings::*;
 use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
-use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags};
 use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
@@ -70,13 +70,15 @@ pub(crate) struct SimulationHarness {
     skew: u64,
     /// By how many microseconds wall clocks were set forward while controllers ran.
     steps: Arc<AtomicI64>,
-    ids: IdGenerator,
+    pub(super) ids: IdGenerator,
     faults: FaultInjector,
     log: SimulationLog,
     requested: Arc<Mutex<Vec<RequestedDeletion>>>,
     /// Whether Taintward runs node lifecycle in this world, and the number of zones.
     pub(crate) health: bool,
     pub(crate) zones: usize,
+    /// How evictions are delayed, if they are.
+    pub(crate) delays: Option<SimulatedDelays>,
     /// When each controller was started, when they woke up after a sleep, and when faults ended.
     begun: Vec<(usize, Timestamp)>,
     woken: Vec<(Timestamp, Duration)>,
@@ -85,7 +87,7 @@ pub(crate) struct SimulationHarness {
     crashes: u64,
     slumbers: u64,
     controllers: Vec<Option<SimulatedController>>,
-    elected: bool,
+    pub(super) elected: bool,
     /// Violations found besides those in the log.
     wrong: Vec<String>,
 }
@@ -108,7 +110,9 @@ impl SimulationHarness {
         let by_chance = !ids.number().is_multiple_of(3);
         let health = mutation.manages_node_health().unwrap_or(by_chance);
         let zones = if health { 1 + (ids.number() % 3) as usize } else { 2 };
-        let roles = [Component::Namespaces, Component::Nodes, Component::Kubelets];
+        let has_delays = mutation.delays().unwrap_or(seed % 3 == 2);
+        let delays = has_delays.then(|| SimulatedDelays::new(seed / 3));
+        let roles = [Component::Namespaces, Component::Nodes, Component::Kubelets, Component::Budgets];
         let settings = world::WorldSettings {
             seed,
             start: "2026-01-01T00:00:00Z".parse().unwrap(),
@@ -116,7 +120,11 @@ impl SimulationHarness {
             zones,
             renew: SignedDuration::from_secs(if ids.number().is_multiple_of(2) { 10 } else { 20 }),
             // Taintward replaces the component for nodes.
-            roles: roles.into_iter().filter(|role| !health || *role != Component::Nodes).collect(),
+            roles: roles
+                .into_iter()
+                .filter(|role| !health || *role != Component::Nodes)
+                .filter(|role| has_delays || *role != Component::Budgets)
+                .collect(),
             ..world::WorldSettings::default()
         };
         let world = World::new(&settings);
@@ -139,6 +147,7 @@ impl SimulationHarness {
             requested: Arc::default(),
             health,
             zones,
+            delays,
             begun: Vec::new(),
             woken: Vec::new(),
             calm_at: None,
@@ -155,6 +164,7 @@ impl SimulationHarness {
     }
 
     async fn run(mut self) -> SimulationOutcome {
+        self.begin_delays();
         let life = tokio::spawn(self.world.life().run());
         self.start_all().await;
         let end = self.now() + SignedDuration::from_secs(BUSY);
@@ -165,6 +175,7 @@ impl SimulationHarness {
         }
         self.faults.end();
         self.settle_nodes();
+        self.settle_delays();
         self.start_all().await;
         self.calm_at = Some(self.now());
         self.send("everything works, and nothing changes".to_owned());
@@ -178,7 +189,9 @@ impl SimulationHarness {
 
     fn judged(mut self) -> SimulationOutcome {
         let strict = self.peaceful && self.mutation.hears_all();
-        let mut eviction_checker = EvictionChecker::new(strict);
+        // What delays evictions is not late.
+        let mut eviction_checker = EvictionChecker::new(strict && self.delays.is_none());
+        let mut delay_checker = DelayChecker::default();
         let mut node_checker = NodeChecker::new(
             self.peaceful && self.mutation.is_undisturbed(),
             self.mutation.hears_all(),
@@ -192,6 +205,7 @@ impl SimulationHarness {
         }
         for commit in self.log.commits.lock().unwrap().iter() {
             eviction_checker.receive(commit);
+            delay_checker.receive(commit);
             if self.health {
                 node_checker.receive(commit);
             }
@@ -200,6 +214,7 @@ impl SimulationHarness {
         eviction_checker.judge_end(self.now());
         let mut faults = std::mem::take(&mut self.wrong);
         faults.append(&mut eviction_checker.faults);
+        faults.append(&mut delay_checker.faults);
         if self.health {
             node_checker.judge_end(self.now());
             faults.append(&mut node_checker.faults);
@@ -251,7 +266,7 @@ impl SimulationHarness {
             return;
         }
         self.kill(which).await;
-        let mut settings = settings(self.elected, self.ids.number(), self.node_health());
+        let mut settings = self.controller_settings();
         let identity =
             settings.election.as_ref().map(|_| format!("seed_{:016x}", settings.seed.unwrap_or(0)));
         if self.mutation == ControllerMutation::NoLease && which == 1 {
@@ -292,21 +307,6 @@ impl SimulationHarness {
         self.controllers[which] = Some(SimulatedController { task, request });
         self.begun.push((which, self.now()));
         self.send(format!("controller {which} starts"));
-    }
-
-    /// The settings of node lifecycle, if it runs.
-    fn node_health(&self) -> Option<NodeLifecycleConfig> {
-        let flags = match self.mutation {
-            ControllerMutation::NoNodeHealth => return None,
-            ControllerMutation::ShortGrace => {
-                NodeLifecycleFlags { monitor_grace_micros: 20_000_000, ..NodeLifecycleFlags::default() }
-            }
-            ControllerMutation::FullBuckets => {
-                NodeLifecycleFlags { eviction_rate: 1_000.0, ..NodeLifecycleFlags::default() }
-            }
-            _ => NodeLifecycleFlags::default(),
-        };
-        self.health.then(|| NodeLifecycleConfig::new(&flags).unwrap())
     }
 
     /// Kills one of the controllers at any await point.
@@ -377,21 +377,5 @@ impl SimulationHarness {
     pub(crate) fn pick(&self, number: ResourceId) -> Option<String> {
         let names = self.names(number);
         (!names.is_empty()).then(|| names[self.below(names.len() as u64) as usize].clone())
-    }
-}
-
-fn settings(elected: bool, seed: u64, node_lifecycle: Option<NodeLifecycleConfig>) -> ControllerSettings {
-    ControllerSettings {
-        cluster: ClusterAccess { relist_every: Some(Duration::from_secs(300)), ..ClusterAccess::default() },
-        controllers: EnabledControllers { node_lifecycle, ..EnabledControllers::default() },
-        mode: WriteMode::Enforce,
-        marking: Marking::Always,
-        stamp_taints: false,
-        eviction_policies: false,
-        numeric_operators: false,
-        exempt_namespaces: Vec::new(),
-        election: elected.then(ElectionSettings::default),
-        serving: ServingSettings { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
-        seed: Some(seed),
     }
 }

@@ -1,5 +1,6 @@
 //! Records every relevant commit with its time and writer.
 
+use super::delays::policies;
 use super::harness::{leases, nodes, pods};
 use fakekube::api::ApiServer;
 use fakekube::resource::ResourceId;
@@ -17,6 +18,8 @@ pub(crate) enum LogKind {
     Pod,
     /// The lease of a node.
     Lease,
+    /// The eviction policy.
+    Policy,
     /// Any other object, for which only the writing controller matters.
     Other,
 }
@@ -85,6 +88,9 @@ fn of_interest(number: ResourceId, object: &StoredObject, by: Option<usize>) -> 
     }
     if number == pods() {
         return Some((LogKind::Pod, object.value()));
+    }
+    if number == policies() {
+        return Some((LogKind::Policy, object.value()));
     }
     if number == leases() {
         let lease = object.value();

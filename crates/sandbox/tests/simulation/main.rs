@@ -7,6 +7,9 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "the test prints a failing seed")]
 
+mod controller_settings;
+mod delay_checker;
+mod delays;
 mod eviction_checker;
 mod harness;
 mod log;
@@ -158,6 +161,9 @@ fn a_lost_renewal_makes_no_node_dead() {
 fn the_judges_find_what_is_wrong() {
     for (mutation, property, most) in [
         (ControllerMutation::EarlyEvictions, "S2/S3", 20),
+        (ControllerMutation::NoDelays, "hold", 50),
+        (ControllerMutation::NoDelays, "deadline", 50),
+        (ControllerMutation::NoDelays, "rate", 50),
         (ControllerMutation::NoEvictions, "L1", 20),
         // Detected by its effect: a pod is deleted in place of another.
         (ControllerMutation::NoPreconditions, "S2/S3", 20),

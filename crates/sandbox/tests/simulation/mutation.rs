@@ -6,6 +6,8 @@ pub(crate) enum ControllerMutation {
     None,
     /// Occasionally a pod is evicted without reason.
     EarlyEvictions,
+    /// Occasionally all pods are evicted, whatever delays them.
+    NoDelays,
     /// No pod is evicted.
     NoEvictions,
     /// Occasionally a pod is replaced under the same name before its DELETE arrives; no safeguard is disabled.
@@ -52,6 +54,16 @@ impl ControllerMutation {
             | Self::ShortGrace
             | Self::FullBuckets
             | Self::NoNodeHealth => Some(true),
+            _ => Some(false),
+        }
+    }
+
+    /// Whether policies, budgets, holds and the brake delay evictions in such a world: always, never, or (`None`) in a
+    /// third of them.
+    pub(crate) const fn delays(self) -> Option<bool> {
+        match self {
+            Self::None => None,
+            Self::NoDelays => Some(true),
             _ => Some(false),
         }
     }

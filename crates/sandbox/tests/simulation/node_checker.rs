@@ -99,7 +99,7 @@ impl NodeChecker {
         match commit.kind {
             LogKind::Lease => self.lease(commit),
             LogKind::Node => self.observe_node(commit),
-            LogKind::Pod | LogKind::Other => {}
+            LogKind::Pod | LogKind::Policy | LogKind::Other => {}
         }
     }
 

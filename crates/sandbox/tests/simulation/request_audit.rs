@@ -129,6 +129,7 @@ impl Between {
                 Ok(late.await.expect("it neither panics nor is aborted"))
             }
             Method::DELETE if is_pod => Ok(self.delete(request).await),
+            Method::POST if is_pod && path.ends_with("/eviction") => Ok(self.delete(request).await),
             Method::PATCH if self.mutation == ControllerMutation::NoTests => {
                 server.call(watch_faults::without_tests(request).await).await
             }
@@ -179,7 +180,9 @@ impl Between {
         if self.mutation == ControllerMutation::NoPreconditions {
             body = Bytes::from_static(br#"{"apiVersion":"v1","kind":"DeleteOptions"}"#);
         }
-        let options: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let body_sent: Value = serde_json::from_slice(&body).unwrap_or_default();
+        // An Eviction contains them.
+        let options = body_sent.get("deleteOptions").unwrap_or(&body_sent);
         let (at, path) = (self.server.clock().now(), head.uri.path().to_owned());
         let Ok(response) = self.server.call(Request::from_parts(head, Full::new(body))).await;
         let uid = options["preconditions"]["uid"].as_str().map(str::to_owned);

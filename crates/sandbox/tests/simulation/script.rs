@@ -27,6 +27,9 @@ impl SimulationHarness {
 
     /// Does one random thing that takes no time.
     pub(crate) fn happen(&mut self) {
+        if self.delays.is_some() && self.below(4) == 0 {
+            return self.delay_happens();
+        }
         if self.health && self.below(5) < 3 {
             return self.node_happens();
         }
@@ -38,6 +41,7 @@ impl SimulationHarness {
             14 => self.recreate(),
             15 => self.replace_node(),
             16 if self.mutation == ControllerMutation::EarlyEvictions => self.wrong_eviction(),
+            16 | 17 if self.mutation == ControllerMutation::NoDelays => self.undelayed_evictions(),
             _ => {}
         }
     }
@@ -177,6 +181,15 @@ impl SimulationHarness {
         let index = node.trim_start_matches('n').parse().unwrap_or(1_usize) - 1;
         self.world.create("", "nodes", "", world::node(index, self.zones));
         self.send(format!("node {node} replaced by another of its name"));
+    }
+
+    fn undelayed_evictions(&mut self) {
+        let how = DeleteOptions { grace: Some(0), ..DeleteOptions::default() };
+        for pod in self.names(pods()) {
+            let on = ResourcePath::object(pods(), "default", &pod);
+            let _ = self.world.server().delete(&on, &how, &WriteOptions::by("somebody"));
+        }
+        self.send("a user evicts all pods, whatever delays them".to_owned());
     }
 
     fn wrong_eviction(&mut self) {

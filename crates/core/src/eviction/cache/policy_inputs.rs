@@ -66,6 +66,9 @@ impl CacheUpdate<'_> {
         let Some(entry) = self.cache.nodes.get(&pod.node) else { return };
         let Some(known) = entry.pods.get(&pod.uid) else { return };
         queue.gate_mut().change_readiness(was_ready.as_ref(), known.ready_workload());
+        if queue.gate().waits_for_other_readiness(pod, known.ready) {
+            queue.hasten_delayed(core::slice::from_ref(pod));
+        }
         let terminating = PodLifePhase::Terminating;
         match (before == Some(terminating), known.life_phase == terminating) {
             (false, true) => {
@@ -166,6 +169,7 @@ impl PodEntry {
         (due, next_due): (Mono, Option<Mono>),
     ) -> GateSubject<'a> {
         let (namespace, workload) = (self.name().namespace(), self.ready_workload());
-        GateSubject { pod, namespace, template, order: self.order(), workload, node, taints, due, next_due }
+        let (order, is_ready) = (self.order(), self.ready);
+        GateSubject { pod, namespace, template, order, is_ready, workload, node, taints, due, next_due }
     }
 }

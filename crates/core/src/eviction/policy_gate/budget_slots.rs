@@ -16,10 +16,25 @@ const REJECTED_PAUSE_MAX: Span = Span::from_secs(60);
 struct BudgetSlot {
     /// The pod whose eviction may be in flight.
     holder: Option<PodRef>,
+    /// For pods that are ready.
+    ready: BudgetPause,
+    /// For pods that are not: the eviction API may let them go although the budget allows no disruption.
+    unready: BudgetPause,
+}
+
+/// For how long no pod of a kind is tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct BudgetPause {
     /// No eviction is tried before this moment.
     closed_until: Option<Mono>,
-    /// How often it has rejected since its object changed.
+    /// How often the budget has rejected such pods since its object changed.
     rejections: u32,
+}
+
+impl BudgetSlot {
+    const fn pause(&mut self, is_ready: bool) -> &mut BudgetPause {
+        if is_ready { &mut self.ready } else { &mut self.unready }
+    }
 }
 
 /// Every budget that an eviction had to do with.
@@ -43,6 +58,7 @@ impl BudgetSlots {
     pub(crate) fn is_open(
         &mut self,
         fact: &BudgetFact,
+        is_ready: bool,
         pod: Option<&PodRef>,
         now: Mono,
     ) -> Result<(), Option<Mono>> {
@@ -52,12 +68,13 @@ impl BudgetSlots {
             Some(_) => return Ok(()),
             None => {}
         }
-        match (slot.closed_until, fact.allowed) {
+        let pause = slot.pause(is_ready);
+        match (pause.closed_until, fact.allowed) {
             (Some(until), _) if until <= now => Ok(()),
             (Some(until), _) => Err(Some(until)),
-            (None, Some(0)) => {
+            (None, Some(0)) if is_ready => {
                 let until = now.plus(REJECTED_PAUSE);
-                slot.closed_until = Some(until);
+                pause.closed_until = Some(until);
                 Err(Some(until))
             }
             (None, _) => Ok(()),
@@ -76,11 +93,11 @@ impl BudgetSlots {
     }
 
     /// The budget rejected the eviction of a pod: returns when the next one is tried.
-    pub(crate) fn reject(&mut self, budget: &Uid, pod: &PodRef, now: Mono) -> Mono {
-        let slot = self.budgets.entry(budget.clone()).or_default();
-        let until = now.plus(pause(pod, slot.rejections));
-        slot.rejections = slot.rejections.saturating_add(1);
-        slot.closed_until = Some(until);
+    pub(crate) fn reject(&mut self, budget: &Uid, is_ready: bool, pod: &PodRef, now: Mono) -> Mono {
+        let closed = self.budgets.entry(budget.clone()).or_default().pause(is_ready);
+        let until = now.plus(pause(pod, closed.rejections));
+        closed.rejections = closed.rejections.saturating_add(1);
+        closed.closed_until = Some(until);
         until
     }
 
@@ -105,7 +122,7 @@ impl BudgetSlots {
     /// The object of the budget has changed, or is gone.
     pub(crate) fn budget_changed(&mut self, budget: &Uid) {
         if let Some(slot) = self.budgets.get_mut(budget) {
-            (slot.closed_until, slot.rejections) = (None, 0);
+            (slot.ready, slot.unready) = (BudgetPause::default(), BudgetPause::default());
             if slot.holder.is_none() {
                 self.budgets.remove(budget);
             }

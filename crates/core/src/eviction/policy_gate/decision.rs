@@ -165,8 +165,9 @@ impl PolicyGate {
             [only] => only,
             [_, _, ..] => return Err(WaitList::BudgetsOf(subject.namespace.into())),
         };
-        let list = WaitList::Budget(budget.uid.clone());
-        match self.slots.is_open(budget, Some(subject.pod), now) {
+        let is_ready = subject.is_ready;
+        let list = WaitList::Budget { budget: budget.uid.clone(), is_ready };
+        match self.slots.is_open(budget, is_ready, Some(subject.pod), now) {
             Ok(()) => Ok(Some(budget.uid.clone())),
             Err(at) => {
                 at.into_iter().for_each(|at| self.lists.touch_at(at, list.clone()));
@@ -218,7 +219,7 @@ impl PolicyGate {
         self.request_ended(pod);
         budget.iter().for_each(|budget| self.slots.take(budget, pod));
         if let Some(permit) = self.permits.get_mut(pod).filter(|permit| permit.policy == uid) {
-            (permit.budget, permit.is_forced) = (budget, is_forced);
+            (permit.budget, permit.is_ready, permit.is_forced) = (budget, subject.is_ready, is_forced);
             return;
         }
         self.end_permit(pod);
@@ -231,6 +232,7 @@ impl PolicyGate {
         }
         self.lists.wake_at(wake_at, pod);
         let workload = subject.workload.cloned();
-        self.permits.insert(pod.clone(), Permit { policy: uid, workload, budget, wake_at, is_forced });
+        let permit = Permit { policy: uid, workload, budget, is_ready: subject.is_ready, wake_at, is_forced };
+        self.permits.insert(pod.clone(), permit);
     }
 }

@@ -90,14 +90,14 @@ impl PolicyGate {
         self.status_changed |= !self.lists.is_empty();
         if let Some((uid, namespace)) = changed {
             self.slots.budget_changed(&uid);
-            self.lists.touch(WaitList::Budget(uid));
+            self.touch_budget(&uid);
             self.lists.touch(WaitList::BudgetsOf(namespace.clone()));
             self.lists.touch(WaitList::UnknownBudget(namespace));
         } else {
             let is_about_budgets = |list: &WaitList| {
                 matches!(
                     list,
-                    WaitList::Budget(_)
+                    WaitList::Budget { .. }
                         | WaitList::BudgetsOf(_)
                         | WaitList::UnknownBudget(_)
                         | WaitList::Sync
@@ -150,6 +150,16 @@ impl PolicyGate {
         }
         self.readiness.change(before, after);
         after.into_iter().for_each(|workload| self.touch_workload(workload));
+    }
+
+    pub(crate) fn touch_budget(&mut self, budget: &Uid) {
+        WaitList::of_budget(budget).into_iter().for_each(|list| self.lists.touch(list));
+    }
+
+    /// Whether a pod waits for a budget as one that is ready, and is not ready any more; or the other way round.
+    pub(crate) fn waits_for_other_readiness(&self, pod: &PodRef, is_ready: bool) -> bool {
+        let list = self.lists.list_of(pod);
+        matches!(list, Some(WaitList::Budget { is_ready: was_ready, .. }) if *was_ready != is_ready)
     }
 
     /// The workload of a ready pod, if ready pods are counted.

@@ -135,6 +135,11 @@ impl NodeLoads {
         may
     }
 
+    /// The nodes that are emptied under this policy.
+    pub(crate) fn emptied(&self, policy: &Uid) -> Option<&BTreeSet<NodeName>> {
+        self.emptied.get(policy)
+    }
+
     /// Whether another node may be emptied.
     pub(crate) fn has_room(&self, policy: &Uid, limit: u32) -> bool {
         self.emptied.get(policy).map_or(0, BTreeSet::len) < limit as usize

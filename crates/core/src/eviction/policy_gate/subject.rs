@@ -14,6 +14,8 @@ pub(crate) struct GateSubject<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) template: &'a PodTemplateFact,
     pub(crate) order: EvictionOrder,
+    /// Its condition `Ready` is True.
+    pub(crate) is_ready: bool,
     /// It is ready, and counts as a replica of this workload.
     pub(crate) workload: Option<&'a Workload>,
     pub(crate) node: &'a Labels,

@@ -24,8 +24,9 @@ pub(crate) enum WaitList {
     BudgetsOf(Box<str>),
     /// The same: a budget rejected its eviction, and none is known that selects it.
     UnknownBudget(Box<str>),
-    /// This budget.
-    Budget(Uid),
+    /// This budget; pods that are ready and pods that are not wait apart, because the eviction API lets them go by different
+    /// rules.
+    Budget { budget: Uid, is_ready: bool },
     /// Under this policy, replicas of this workload.
     Workload(Uid, Workload),
     /// Under this policy, that another node is empty.
@@ -37,9 +38,14 @@ pub(crate) enum WaitList {
 }
 
 impl WaitList {
+    /// Both lists of a budget.
+    pub(crate) fn of_budget(budget: &Uid) -> [Self; 2] {
+        [true, false].map(|is_ready| Self::Budget { budget: budget.clone(), is_ready })
+    }
+
     /// Whether one pod of the list at a time gets its turn: the next one when that pod has not used up what they wait for.
     const fn is_one_at_a_time(&self) -> bool {
-        matches!(self, Self::Budget(_) | Self::Workload(..) | Self::Rate(_))
+        matches!(self, Self::Budget { .. } | Self::Workload(..) | Self::Rate(_))
     }
 }
 
@@ -209,6 +215,11 @@ impl WaitLists {
         }
         self.turns.extend((is_one && !keys.is_empty()).then(|| list.clone()));
         keys.into_iter().filter_map(|key| self.give_turn(key)).collect()
+    }
+
+    /// What a pod waits for, unless it has its turn.
+    pub(crate) fn list_of(&self, pod: &PodRef) -> Option<&WaitList> {
+        self.pods.get(pod).filter(|waiting| !waiting.has_turn).map(|waiting| &waiting.list)
     }
 
     /// Gives one pod its turn, whatever it waits for.

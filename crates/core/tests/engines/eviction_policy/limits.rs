@@ -42,7 +42,7 @@ fn nodes_are_emptied_one_after_the_other() {
     taint_nodes(&mut world, &["n1", "n3"], &TAINT);
     world.pass(500);
     assert_eq!((left_on(&world, "n1"), left_on(&world, "n2"), left_on(&world, "n3")), (3, 0, 3));
-    assert!(world.reasons().len() == 6 && world.reasons().iter().all(|(_, reason)| reason == "one Nodes"));
+    assert!(world.reasons().len() == 6 && world.reasons().iter().all(|(_, reason)| reason == "one Nodes n2"));
     world.pass(1_000);
     assert_eq!((left_on(&world, "n1"), left_on(&world, "n3")), (0, 3));
     world.pass(1_500);

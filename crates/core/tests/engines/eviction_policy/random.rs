@@ -135,6 +135,27 @@ proptest! {
         }
     }
 
+    /// One pod is never ready. The eviction API lets it go if enough others are ready, whatever pods it waits behind; the others
+    /// follow once its replacement is ready.
+    #[test]
+    fn a_budget_delays_no_pod_that_the_eviction_api_lets_go(
+        broken in 0..8_usize,
+        needed in 1..8_u32,
+        changes in proptest::collection::vec(change(), 1..20),
+    ) {
+        let mut world = build(None, graceful(None), Some(needed));
+        world.change_pod(&format!("web-{broken}"), |fact| fact.ready = Some(false));
+        for change in &changes {
+            apply(&mut world, change);
+        }
+        world.set_replicas("web", 8);
+        apply(&mut world, &Change::Taint(broken % NODES.len()));
+        world.pass(1_800_000);
+        for node in NODES.into_iter().filter(|node| !world.nodes[*node].taints.is_empty()) {
+            prop_assert_eq!(left_on(&world, node), 0, "{} is not empty", node);
+        }
+    }
+
     /// The brake delays nothing unless more nodes have pods that are due than it allows, and nothing that is allowed.
     #[test]
     fn the_brake_and_limits_together_delay_no_pod_that_may_leave(

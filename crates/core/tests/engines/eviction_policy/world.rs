@@ -21,7 +21,7 @@ use taintward_core::eviction_policy::{
     EvictionPolicy, EvictionPolicyFact, RecordedPolicyStatus, ReplicatedKind, WorkloadFact,
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodTemplateFact};
-use taintward_core::identity::{PodId, PodName, PodRef, ResourceVersion, Uid};
+use taintward_core::identity::{NodeName, PodId, PodName, PodRef, ResourceVersion, Uid};
 use taintward_core::node_limit::NodeLimit;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::scheduling::Labels;
@@ -232,7 +232,9 @@ impl World {
         let Some(pod) = self.pods.get_mut(name) else { return };
         change(&mut pod.fact);
         pod.fact.version = Some(ResourceVersion(version));
+        let app = pod.app.clone();
         self.send_pod(name);
+        self.count_budgets(&app);
     }
 
     fn send_pod(&mut self, name: &str) {
@@ -293,6 +295,11 @@ impl World {
             let reason = match delayed.reason {
                 EvictionDelayReason::Budget(budget) => format!("Budget {}", budget.budget.name),
                 EvictionDelayReason::Replicas(workload) => format!("Replicas {workload}"),
+                EvictionDelayReason::Nodes(emptied) => {
+                    let names: Vec<&str> =
+                        emptied.iter().flat_map(|all| all.iter().map(NodeName::as_str)).collect();
+                    format!("Nodes {}", names.join(" "))
+                }
                 reason => format!("{reason:?}"),
             };
             (delayed.pod.uid.to_string(), format!("{} {reason}", delayed.policy.unwrap_or("-")))

@@ -87,7 +87,14 @@ impl World {
         match &of_pod[..] {
             [] => {}
             [only] => {
+                let desired = self.budget_fact(only).budget.status.unwrap().desired;
+                let is_ready = self.pods[name.name()].fact.ready == Some(true);
                 let budget = self.budgets.get_mut(only).unwrap();
+                // Without `unhealthyPodEvictionPolicy`, the API server lets an unhealthy pod go if enough others are healthy.
+                if !is_ready && budget.healthy >= desired && desired > 0 {
+                    self.delete(name, true, grace);
+                    return Ok(());
+                }
                 if budget.allowed == 0 {
                     self.monitor.rejected(self.now);
                     return Err(ApiFailure::Budget);
