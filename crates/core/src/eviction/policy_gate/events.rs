@@ -6,7 +6,7 @@ use super::wait_lists::WaitList;
 use crate::eviction_policy::{
     BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind, WorkloadFact,
 };
-use crate::identity::Uid;
+use crate::identity::{PodRef, Uid};
 use crate::object_event::{ObjectEvent, ObjectIndex as _};
 use crate::time::{Mono, Now};
 use crate::workload::Workload;
