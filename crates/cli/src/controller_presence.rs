@@ -2,7 +2,7 @@
 //!
 //! - Invariant: what cannot be read counts as unknown, never as absent.
 
-use crate::args::controllers::runs;
+use crate::args::controllers::{TAINT_EVICTION, TOLERATION_HOLD, runs};
 use serde_json::Value;
 use std::time::Duration;
 use taintward_kube::api::RequestBudget;
@@ -17,55 +17,74 @@ const NAME: &str = "taintward";
 /// How long to wait for the server's time.
 const GREETING_MAX: Duration = Duration::from_secs(5);
 
-/// Why a controller does not seem to run.
-enum ControllerAbsence {
+/// Whether a controller runs, as far as leases and Deployments show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ControllerPresence {
+    /// Its Deployment lists it.
+    Runs,
+    /// A process holds the lease, and there is no Deployment that says which controllers it runs: as in a sandbox.
+    WithoutDeployment,
     /// No process holds the lease. One that runs without an election holds none.
     NoLease,
     /// The Deployment in this namespace lists other controllers.
     NotListed { namespace: String, list: String },
+    /// It cannot be read.
+    Unknown,
 }
 
 /// Why the controller does not seem to run, as a clause; `None`: it runs, or that is unknown.
 pub(crate) async fn absence(client: &kube::Client, controller: &str, limit: RequestBudget) -> Option<String> {
-    Some(match found_absence(client, controller, limit).await? {
-        ControllerAbsence::NoLease => {
-            format!("{controller} does not run: no process holds a lease named {NAME}")
+    match presence(client, controller, limit).await {
+        ControllerPresence::NoLease => {
+            Some(format!("{controller} does not run: no process holds a lease named {NAME}"))
         }
-        ControllerAbsence::NotListed { namespace, list } => {
-            format!("{controller} does not run: deployment {namespace}/{NAME} has --controllers={list}")
+        ControllerPresence::NotListed { namespace, list } => {
+            Some(format!("{controller} does not run: deployment {namespace}/{NAME} has --controllers={list}"))
         }
-    })
+        ControllerPresence::Runs | ControllerPresence::WithoutDeployment | ControllerPresence::Unknown => {
+            None
+        }
+    }
 }
 
 /// Whether an installation runs, and does not list the controller.
 pub(crate) async fn is_switched_off(client: &kube::Client, controller: &str, limit: RequestBudget) -> bool {
-    let absence = found_absence(client, controller, limit).await;
-    matches!(absence, Some(ControllerAbsence::NotListed { .. }))
+    matches!(presence(client, controller, limit).await, ControllerPresence::NotListed { .. })
 }
 
-async fn found_absence(
-    client: &kube::Client,
-    controller: &str,
-    limit: RequestBudget,
-) -> Option<ControllerAbsence> {
+/// Whether Taintward evicts by itself, and no toleration-hold-controller changes pods; `false` if that is unknown. A process
+/// without a Deployment counts as one with the default controllers: toleration-hold-controller is for managed clusters,
+/// where Taintward runs in one.
+pub(crate) async fn evicts_by_itself(client: &kube::Client, limit: RequestBudget) -> bool {
+    match presence(client, TOLERATION_HOLD, limit).await {
+        ControllerPresence::WithoutDeployment => true,
+        ControllerPresence::NotListed { .. } => absence(client, TAINT_EVICTION, limit).await.is_none(),
+        _ => false,
+    }
+}
+
+async fn presence(client: &kube::Client, controller: &str, limit: RequestBudget) -> ControllerPresence {
     let date = greet(client, GREETING_MAX).await.ok().and_then(|server| server.date);
     let now = date.unwrap_or_else(|| Clock::system().now().wall);
-    let holders = lease_holder::holders(client, NAME, now, limit).await.ok()?;
-    if holders.is_empty() {
-        return Some(ControllerAbsence::NoLease);
-    }
-    let mut absent = None;
+    let Ok(holders) = lease_holder::holders(client, NAME, now, limit).await else {
+        return ControllerPresence::Unknown;
+    };
+    let mut found = ControllerPresence::NoLease;
     for (namespace, _) in holders {
         let on = ("apps", "deployments");
-        let deployment = paged_list::object(client, on, &namespace, NAME, limit).await.ok()??;
-        let deployment: Value = serde_json::from_slice(&deployment).ok()?;
+        let deployment = match paged_list::object(client, on, &namespace, NAME, limit).await {
+            Ok(Some(json)) => serde_json::from_slice::<Value>(&json).ok(),
+            Ok(None) => return ControllerPresence::WithoutDeployment,
+            Err(_) => None,
+        };
+        let Some(deployment) = deployment else { return ControllerPresence::Unknown };
         let list = controllers_of(&deployment).unwrap_or("*");
         if runs(list, controller) {
-            return None;
+            return ControllerPresence::Runs;
         }
-        absent = Some(ControllerAbsence::NotListed { namespace, list: list.to_owned() });
+        found = ControllerPresence::NotListed { namespace, list: list.to_owned() };
     }
-    absent
+    found
 }
 
 /// The value of `--controllers` in a Deployment.
@@ -78,7 +97,7 @@ pub(crate) fn controllers_of(deployment: &Value) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::controllers::{TOLERATION_GUARD, TOLERATION_HOLD};
+    use crate::args::controllers::TOLERATION_GUARD;
     use http::{Request, Response};
     use kube::client::Body;
     use serde_json::json;
@@ -150,6 +169,21 @@ mod tests {
             (&[], None, false),
         ] {
             assert_eq!(absent(leases, list, readable).await, None, "{leases:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn taintward_evicts_by_itself_unless_it_holds_pods_or_does_not_evict() {
+        for (leases, list, expected) in [
+            (&["first"][..], Some("*"), true),
+            (&["second"], None, true),
+            (&["first"], Some("*,toleration-hold-controller"), false),
+            (&["first"], Some("node-lifecycle-controller"), false),
+            (&[], Some("*"), false),
+        ] {
+            let limit = RequestBudget::from(Duration::from_secs(5));
+            let evicts = evicts_by_itself(&server(leases, list, true), limit).await;
+            assert_eq!(evicts, expected, "{leases:?} {list:?}");
         }
     }
 }

@@ -116,6 +116,12 @@ impl HoldStatus {
         Self { holds_all, ..self }
     }
 
+    /// The holds that annotations of these pods, `namespace/name`, order.
+    pub(crate) fn of_pods(mut self, pods: &[String]) -> Self {
+        self.rows.retain(|(_, pod), _| pod.as_ref().is_some_and(|pod| pods.contains(pod)));
+        self
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

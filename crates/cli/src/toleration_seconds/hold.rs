@@ -24,7 +24,7 @@ use pod_counts::PodCounts;
 use serde_json::json;
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration_hold::UncoveredReason;
-use taintward_kube::api::{RequestBudget, RequestError};
+use taintward_kube::api::RequestError;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::{Connected, greet};
 use taintward_kube::node_client::NodeClient;
@@ -81,8 +81,11 @@ fn run(options: &HoldTargetArgs, action: Option<&HoldAction>) -> Result<(), Hold
     let targets = options.targets(action)?;
     let (runtime, connected) = open(&options.cluster.server.settings)?;
     runtime.block_on(async {
-        if let (HoldTargets::Pods(pods), Some(action)) = (&targets, action) {
-            let text = change_pods(&connected, pods, action, options).await?;
+        if let HoldTargets::Pods(pods) = &targets {
+            let text = match action {
+                Some(action) => change_pods(&connected, pods, action, options).await?,
+                None => status_of_pods(&connected, pods, options).await?,
+            };
             return crate::output::print(&text).map_err(|why| HoldError::Print(why.to_string()));
         }
         let names =
@@ -107,17 +110,36 @@ async fn status(
     let limit = options.cluster.server.timeout;
     let now = server_time(connected, options).await;
     let status = HoldStatus::read(&connected.streams, names, now, limit).await?;
-    let status = status.of_evicting(evicts_by_itself(connected, limit).await);
-    Ok(match options.output {
+    let status = status.of_evicting(controller_presence::evicts_by_itself(&connected.client, limit).await);
+    let none = "no pod of these nodes is held, and no order to hold pods is in effect";
+    Ok(status_text(&status, none, now, options.output))
+}
+
+/// The holds of these pods by their own annotations.
+async fn status_of_pods(
+    connected: &Connected,
+    names: &[String],
+    options: &HoldTargetArgs,
+) -> Result<String, HoldError> {
+    let namespace = options.cluster.namespace(connected);
+    let pods: Vec<String> = names.iter().map(|name| format!("{namespace}/{name}")).collect();
+    let now = server_time(connected, options).await;
+    let status = HoldStatus::read(&connected.streams, &[], now, options.cluster.server.timeout).await?;
+    let none = "no annotation of these pods holds them; taintward explain pod/NAME knows the holds of their nodes too";
+    Ok(status_text(&status.of_pods(&pods), none, now, options.output))
+}
+
+fn status_text(status: &HoldStatus, none: &str, now: Wall, form: HoldOutputFormat) -> String {
+    match form {
         HoldOutputFormat::Json => format!("{:#}\n", status.object()),
         HoldOutputFormat::Text if status.is_empty() => {
-            crate::stderr::note("no pod of these nodes is held, and no order to hold pods is in effect");
+            crate::stderr::note(none);
             String::new()
         }
         HoldOutputFormat::Text => {
             status.table(now).print(&PrintOptions::on(Terminal::of_standard_output(false)))
         }
-    })
+    }
 }
 
 /// The API server's time, or, if it does not say it, that of this machine.
@@ -202,7 +224,7 @@ async fn change(
         return Err(HoldError::NoSuchTaint(key.clone()));
     }
     let is_brake = matches!(action, HoldAction::ReleaseBrake(_));
-    if is_brake || evicts_by_itself(connected, limit).await {
+    if is_brake || controller_presence::evicts_by_itself(&connected.client, limit).await {
         let now = server_time(connected, options).await;
         let written = WrittenHold { kind: "node", names: &written.names, now };
         return Ok(written.output(action, options.output));
@@ -242,13 +264,6 @@ async fn change(
         HoldOutputFormat::Text => sentences(names, &counts, action),
         HoldOutputFormat::Json => as_json(names, &counts),
     })
-}
-
-/// Whether Taintward evicts by itself, and no toleration-hold-controller changes pods; `false` if that is unknown.
-async fn evicts_by_itself(connected: &Connected, limit: RequestBudget) -> bool {
-    let client = &connected.client;
-    controller_presence::absence(client, TOLERATION_HOLD, limit).await.is_some()
-        && controller_presence::absence(client, TAINT_EVICTION, limit).await.is_none()
 }
 
 fn sentences(names: &[String], counts: &PodCounts, action: &HoldAction) -> String {

@@ -9,18 +9,22 @@ use std::time::{Duration, Instant};
 
 struct HoldHarness {
     folder: TestFolder,
-    _sandbox: RunningSandbox,
+    sandbox: RunningSandbox,
 }
 
 impl HoldHarness {
     /// A sandbox with a node and pods on it, and without any Taintward.
     fn set(test: &str) -> Self {
+        Self::with(test, &["--without", "taintward"])
+    }
+
+    fn with(test: &str, flags: &[&str]) -> Self {
         let folder = TestFolder::named(test);
         let kubeconfig = folder.file("kubeconfig");
-        let flags = ["--plain", "--nodes", "1", "--without", "taintward", "--kubeconfig-out", &kubeconfig];
-        let mut sandbox = RunningSandbox::start(&flags);
+        let usual = ["--plain", "--nodes", "1", "--kubeconfig-out", &kubeconfig];
+        let mut sandbox = RunningSandbox::start(&[&usual, flags].concat());
         sandbox.until("is scheduled to n1");
-        Self { folder, _sandbox: sandbox }
+        Self { folder, sandbox }
     }
 
     /// Exit code, standard output, standard error.
@@ -57,6 +61,40 @@ fn a_command_does_not_wait_for_a_controller_that_is_not_there() {
     assert!(code == 0 && out.starts_with("1 node: 0 of ") && !message.contains(NO_LEASE), "{out}{message}");
     let (code, _, message) = harness.contains(&["guard", "off", "shop"]);
     assert!(code == 0 && !message.contains(NO_LEASE), "{message}");
+}
+
+#[test]
+fn a_hold_in_a_sandbox_pauses_evictions_without_a_wait() {
+    let mut harness = HoldHarness::with("hold-sandbox", &[]);
+    let began = Instant::now();
+    let (code, out, message) = harness.contains(&["hold", "n1", "--for", "30m"]);
+    assert_eq!((code, message.as_str()), (0, ""), "{out}");
+    assert!(
+        out.starts_with("1 node: no eviction before ") && began.elapsed() < Duration::from_secs(30),
+        "{out}"
+    );
+    let (code, _, message) = harness.contains(&["taint", "node", "n1", "maintenance:NoExecute"]);
+    assert_eq!(code, 0, "{message}");
+    harness.sandbox.until("maintenance:NoExecute");
+    let (_, out, _) = harness.contains(&["pending", "-A", "-o", "json"]);
+    let pending: Value = serde_json::from_str(&out).unwrap();
+    let items = pending["items"].as_array().unwrap();
+    let left = |item: &Value| item["remainingSeconds"].as_i64().unwrap();
+    assert!(!items.is_empty() && items.iter().all(|item| left(item) > 1_700), "{pending}");
+    let pod = format!("pod/{}", items[0]["pod"].as_str().unwrap());
+    let (code, out, message) = harness.contains(&["hold", "status", &pod, "-n", "shop"]);
+    assert_eq!((code, out.as_str()), (0, ""), "{message}");
+    assert!(message.starts_with("note: no annotation of these pods holds them; "), "{message}");
+    assert_eq!(harness.contains(&["hold", &pod, "-n", "shop", "--for", "1h"]).0, 0);
+    let (code, out, message) = harness.contains(&["hold", "status", &pod, "-n", "shop", "-o", "json"]);
+    assert_eq!((code, message.as_str()), (0, ""));
+    let status: Value = serde_json::from_str(&out).unwrap();
+    let rows = status["items"].as_array().unwrap();
+    let expected = format!("shop/{}", items[0]["pod"].as_str().unwrap());
+    assert_eq!((rows.len(), &rows[0]["pod"]), (1, &json!(expected)), "the hold of its node is not its own");
+    let (code, out, _) = harness.contains(&["release", "n1"]);
+    assert_eq!((code, out.as_str()), (0, "1 node: not held; countdowns continue\n"));
+    harness.sandbox.until(" was evicted because of maintenance:NoExecute");
 }
 
 #[test]
