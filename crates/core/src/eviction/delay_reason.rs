@@ -199,7 +199,7 @@ mod tests {
     use super::*;
     use crate::cluster_snapshot::DisruptionBudget;
     use crate::identity::Uid;
-    use alloc::string::ToString as _;
+    use alloc::string::{String, ToString as _};
 
     fn budget(floor: DisruptionLimit) -> BudgetFact {
         let status = Some(BudgetStatus { healthy: 4, desired: 4 });
@@ -216,7 +216,7 @@ mod tests {
             let sentence = EvictionDelayReason::Nodes(Some(&nodes)).to_string();
             sentence
                 .strip_prefix("waits until other nodes are empty (maxNodesAtOnce)")
-                .map(ToString::to_string)
+                .map(String::from)
         };
         assert_eq!(sentence(0).as_deref(), Some(""));
         assert_eq!(sentence(1).as_deref(), Some(": n1"));
