@@ -4,6 +4,7 @@ mod board;
 mod evictions;
 mod faults;
 mod flood;
+mod full_size;
 mod graceful;
 mod holds;
 mod lifecycle;
@@ -91,6 +92,8 @@ enum BenchSubject {
     Policies,
     /// How fast pods are evicted by the eviction API, compared with a bare loop of the same requests
     PoliciesGraceful,
+    /// Eviction policies and the brake on a real control plane: 100 replicas, 1000 nodes, about 15 minutes
+    PoliciesFull,
     /// How fast pods of silent nodes are held, compared with a bare loop of the same patches
     Holds,
     /// What the board costs with many pods and viewers
@@ -110,7 +113,10 @@ enum Measurement {
 
 pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
     // The measured code runs in other programs.
-    let is_apart = matches!(arguments.what, Some(BenchSubject::Board | BenchSubject::Faults));
+    let is_apart = matches!(
+        arguments.what,
+        Some(BenchSubject::Board | BenchSubject::Faults | BenchSubject::PoliciesFull)
+    );
     if cfg!(debug_assertions) && !is_apart {
         // The floor runs in this program, and is a lower bound only if it is optimized.
         eprintln!("building the optimized benchmark");
@@ -127,6 +133,7 @@ pub(crate) async fn run(arguments: &BenchArgs) -> Result<()> {
         Some(BenchSubject::Flood) => flood::run(arguments.quick).await,
         Some(BenchSubject::Policies) => policies::run(arguments.quick).await,
         Some(BenchSubject::PoliciesGraceful) => graceful::run(arguments.quick, arguments.rounds()).await,
+        Some(BenchSubject::PoliciesFull) => full_size::run(arguments.quick),
         Some(BenchSubject::Holds) => holds::run(arguments.quick, arguments.rounds()).await,
         Some(BenchSubject::Board) => board::run(arguments.quick).await,
         Some(BenchSubject::Faults) => faults::run(arguments).await,

@@ -6,6 +6,7 @@ mod holds;
 mod slowness;
 mod witness;
 
+use crate::scale::{figure, sized};
 use crate::turn;
 use harness::{PolicyHarness, count};
 use jiff::Timestamp;
@@ -17,11 +18,11 @@ use taintward_envtest::{Binaries, Cluster, ClusterConfig, binaries};
 use testkit::wait;
 
 /// The timeout of each test.
-const TEST_TIMEOUT: Duration = Duration::from_secs(240);
+const TEST_TIMEOUT: [Duration; 2] = [Duration::from_secs(240), Duration::from_secs(1_800)];
 
-/// Replicas of the app, and how many of them its budget demands.
-const REPLICAS: u64 = 30;
-const HEALTHY_MIN: u64 = 27;
+/// Replicas of the app of which 90 % must stay healthy, and of the app whose budget never allows a disruption.
+const REPLICAS: [u64; 2] = [30, 100];
+const STUCK_REPLICAS: [u64; 2] = [6, 100];
 
 fn on_a_cluster(test: &str, story: impl AsyncFnOnce(&PolicyHarness<'_>)) {
     let Some(tools) = turn::for_test(test) else { return };
@@ -31,7 +32,8 @@ fn on_a_cluster(test: &str, story: impl AsyncFnOnce(&PolicyHarness<'_>)) {
         let tools: &Binaries = &tools;
         let cluster = Cluster::start(tools, ClusterConfig::default()).await.unwrap();
         let harness = PolicyHarness::set(&cluster, tools, &kwok).await;
-        tokio::time::timeout(TEST_TIMEOUT, story(&harness)).await.expect("done in time");
+        let timeout = sized(TEST_TIMEOUT[0], TEST_TIMEOUT[1]);
+        tokio::time::timeout(timeout, story(&harness)).await.expect("done in time");
     });
 }
 
@@ -41,7 +43,8 @@ fn on_a_cluster(test: &str, story: impl AsyncFnOnce(&PolicyHarness<'_>)) {
 fn an_app_never_falls_below_its_budget_and_leaves_tainted_nodes() {
     on_a_cluster("an_app_never_falls_below_its_budget_and_leaves_tainted_nodes", async |harness| {
         harness.policy("gentle", json!({"respectBudgets": {"deadlineSeconds": 600}})).await;
-        harness.app("web", REPLICAS, json!({"minAvailable": "90%"})).await;
+        let replicas_wanted = sized(REPLICAS[0], REPLICAS[1]);
+        harness.app("web", replicas_wanted, json!({"minAvailable": "90%"})).await;
         let mut replicas = [harness.start().await, harness.start().await];
         let leader = harness.leader(&replicas).await;
         let tainted = ["n1", "n2", "n3", "n4", "n5"];
@@ -57,11 +60,17 @@ fn an_app_never_falls_below_its_budget_and_leaves_tainted_nodes() {
             .await;
         harness
             .until("every replica to be ready", async || {
-                (harness.ready("web").await == REPLICAS).then_some(())
+                (harness.ready("web").await == replicas_wanted).then_some(())
             })
             .await;
         let lowest = witness::lowest_healthy(&harness.record("web"));
-        assert!(lowest >= HEALTHY_MIN, "{lowest} healthy pods at some moment");
+        let required = replicas_wanted * 9 / 10;
+        figure(
+            "the fewest healthy pods by the audit log, with the leader killed in the middle",
+            format!("{lowest} of {replicas_wanted}"),
+            format!("at least {required}"),
+        );
+        assert!(lowest >= required, "{lowest} healthy pods at some moment");
         assert_eq!(count(&harness.deletions()), 0, "the budget allowed each of them");
         let status = harness.status_when("gentle", |status| status["governed"] == 0).await;
         assert_eq!((&status["forced"], &status["waiting"]["budget"]), (&json!(0), &json!(0)), "{status}");
@@ -77,26 +86,29 @@ fn a_budget_holds_pods_back_until_the_deadline_and_no_longer() {
 
     on_a_cluster("a_budget_holds_pods_back_until_the_deadline_and_no_longer", async |harness| {
         harness.policy("strict", json!({"respectBudgets": {"deadlineSeconds": DEADLINE}})).await;
-        harness.app("db", 6, json!({"maxUnavailable": 0})).await;
+        let replicas = sized(STUCK_REPLICAS[0], STUCK_REPLICAS[1]);
+        harness.app("db", replicas, json!({"maxUnavailable": 0})).await;
         let _taintward = harness.start().await;
         let nodes: Vec<String> = harness.nodes_of("db").await;
         let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
 
         harness.taint(&nodes, "maintenance=now:NoExecute");
-        let status = harness.status_when("strict", |status| status["waiting"]["budget"] == 6).await;
+        let status = harness.status_when("strict", |status| status["waiting"]["budget"] == replicas).await;
         assert_eq!(harness.condition(&status, "Blocked"), ("False".into(), "WaitsForDeadline".into()));
         let message = status["oldest"]["message"].as_str().unwrap();
         assert!(
             message.starts_with("waits for budget default/db, which never allows a disruption"),
             "{message}"
         );
-        assert_eq!(status["names"].as_array().map(Vec::len), Some(6));
+        let named = usize::try_from(replicas.min(10)).unwrap();
+        assert_eq!(status["names"].as_array().map(Vec::len), Some(named));
         harness.untaint(&nodes, "maintenance");
         harness.status_when("strict", |status| status["governed"] == 0).await;
         let requested = count(&harness.evictions());
         let past_the_deadline = Duration::from_secs(2 + DEADLINE.unsigned_abs());
         wait::let_time_pass(past_the_deadline, "no request may follow, also not at the deadline").await;
         assert_eq!((count(&harness.evictions()), count(&harness.deletions())), (requested, 0));
+        figure("requests after the taint was removed in the middle", 0, 0);
 
         let uids = harness.uids("db").await;
         let slowness = Slowness::measure();
@@ -107,8 +119,8 @@ fn a_budget_holds_pods_back_until_the_deadline_and_no_longer() {
             })
             .await;
         at_the_deadline(&harness.deletions(), (first, last), DEADLINE, slowness.millis(harness));
-        let status = harness.status_when("strict", |status| status["forced"] == 6).await;
-        assert_eq!(status["forced"], 6, "{status}");
+        let status = harness.status_when("strict", |status| status["forced"] == replicas).await;
+        assert_eq!(status["forced"], replicas, "{status}");
     });
 }
 
@@ -152,6 +164,12 @@ fn at_the_deadline(
     deadline: i64,
     slowness: i128,
 ) {
+    let latest = deletions.iter().map(|deletion| deletion.received.duration_since(last).as_millis()).max();
+    figure(
+        &format!("the last of {} deletions after the deadline of {deadline} s", deletions.len()),
+        format!("{} ms", latest.unwrap_or_default() - i128::from(deadline) * 1_000),
+        format!("at most 1000 ms, besides {slowness} ms that the machine and the API server stalled"),
+    );
     for deletion in deletions {
         let after = |tainted| deletion.received.duration_since(tainted).as_millis();
         let is_late = after(last) > i128::from(deadline + 1) * 1_000 + slowness;

@@ -71,6 +71,7 @@ mod pool_property;
 mod pool_story;
 mod pools_live;
 mod pools_real;
+mod scale;
 mod switch_off;
 mod taint;
 mod turn;

@@ -2,6 +2,7 @@
 
 use crate::install::objects::install;
 use crate::real::program::Taintward;
+use crate::scale::sized;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ const CONTROLLERS: &str = "deployment-controller,replicaset-controller,disruptio
 const ACCOUNT: &str = "system:serviceaccount:taintward-system:taintward";
 
 /// The timeout of all waits.
-const WAIT_MAX: Duration = Duration::from_secs(120);
+const WAIT_MAX: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(600)];
 
 pub(super) struct PolicyHarness<'c> {
     cluster: &'c Cluster,
@@ -74,7 +75,7 @@ impl<'c> PolicyHarness<'c> {
     }
 
     pub(super) async fn until<T>(&self, what: &str, question: impl AsyncFn() -> Option<T>) -> T {
-        wait::until(what, WAIT_MAX, async || Ok(question().await)).await.unwrap()
+        wait::until(what, sized(WAIT_MAX[0], WAIT_MAX[1]), async || Ok(question().await)).await.unwrap()
     }
 
     /// Creates a policy for the taint `maintenance`, as soon as the kind is served.
