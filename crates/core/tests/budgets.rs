@@ -11,11 +11,18 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::hint::black_box;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use taintward_core::engine::Engine;
-use taintward_core::eviction::EvictionInput;
+use taintward_core::cluster_snapshot::{BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent};
+use taintward_core::engine::{Engine, Lane};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::eviction_policy::{
+    BudgetFact, BudgetRespect, EvictionPolicy, EvictionPolicyFact, RecordedPolicyStatus, SelectedTaint,
+};
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::identity::{PodId, PodName, ResourceVersion, Uid};
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::scheduling::Labels;
 use taintward_core::testkit::toleration;
-use taintward_core::time::Span;
+use taintward_core::time::{Now, Span};
 
 /// One measurement at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -148,4 +155,102 @@ fn a_renewal_costs_the_same_however_many_nodes_there_are() {
     let (few, many) = (cost(100), cost(20_000));
     println!("100 renewals: {few:?} with 100 nodes, {many:?} with 20,000");
     assert!(many < few * 4, "{few:?} {many:?}");
+}
+
+/// An engine with this many due pods, which wait for a budget under a policy, and a function that changes the budget.
+fn waiting(pods: usize) -> (EvictionEngine, impl Fn(u64, u32) -> EvictionInput) {
+    const NODES: usize = 100;
+    let budget = |version: u64, allowed: u32| {
+        let budget = DisruptionBudget {
+            namespace: "shop".into(),
+            name: "web".into(),
+            selector: Some(Vec::new()),
+            floor: Some(DisruptionLimit::MinAvailable(IntOrPercent::Count(1))),
+            status: Some(BudgetStatus { healthy: u32::try_from(version).expect("few changes"), desired: 1 }),
+        };
+        let (uid, version) = (Uid::new("budget"), Some(ResourceVersion(version)));
+        let fact = BudgetFact { uid, version, budget, allowed: Some(allowed) };
+        EvictionInput::Budgets(ObjectEvent::Applied { fact, listed: version == Some(ResourceVersion(1)) })
+    };
+    let policy = EvictionPolicy {
+        name: "gentle".into(),
+        taints: [SelectedTaint { key: KEY.into(), values: Vec::new() }].into(),
+        budgets: Some(BudgetRespect { deadline: None }),
+        ..EvictionPolicy::default()
+    };
+    let policy = EvictionPolicyFact {
+        uid: Uid::new("policy"),
+        version: Some(ResourceVersion(1)),
+        generation: 1,
+        policy: policy.into(),
+        recorded: RecordedPolicyStatus::default(),
+    };
+    let mut engine = EvictionEngine::new(EvictionConfig { policies: true, ..EvictionConfig::default() });
+    let nodes = (0..NODES)
+        .map(|at| NodeFact { labels: Some(Labels::new().into()), ..crowd::large_node(at, 1, &[KEY]) });
+    let all = (0..pods).map(|at| {
+        let fact = crowd::large_pod(at, crowd::node_name(at % NODES), Vec::new());
+        let name = PodName::new("shop", fact.id.name().name());
+        let id = PodId::new(fact.id.uid().clone(), name);
+        PodFact { id, ready: Some(true), template: Some(Box::default()), ..fact }
+    });
+    fn start<F>() -> ObjectEvent<F> {
+        ObjectEvent::ListStarted { silent_since: None }
+    }
+    let policies = [start(), ObjectEvent::Applied { fact: policy, listed: true }, ObjectEvent::ListCompleted];
+    let inputs = policies.into_iter().map(EvictionInput::Policies);
+    let budgets =
+        [EvictionInput::Budgets(start()), budget(1, 0), EvictionInput::Budgets(ObjectEvent::ListCompleted)];
+    let inputs = inputs.chain(budgets);
+    let listed = |fact| EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: true });
+    let inputs = inputs.chain([EvictionInput::Nodes(start())]).chain(nodes.map(listed));
+    let ends = [EvictionInput::Nodes(ObjectEvent::ListCompleted), EvictionInput::Pods(start())];
+    let listed = |fact| EvictionInput::Pods(ObjectEvent::Applied { fact, listed: true });
+    let inputs = inputs.chain(ends).chain(all.map(listed));
+    for input in inputs.chain([EvictionInput::Pods(ObjectEvent::ListCompleted)]) {
+        engine.handle(input, now());
+    }
+    assert!(engine.next_effect(Lane::All, now()).is_none(), "the budget allows no disruption");
+    engine.take_notices();
+    assert_eq!(engine.stats().delayed, pods);
+    (engine, budget)
+}
+
+/// Pods that wait for a budget cost nothing while nothing changes, and a change of their budget costs the same however many
+/// they are.
+#[test]
+fn pods_that_wait_for_a_budget_cost_nothing_until_it_changes() {
+    let _alone = ALONE.lock().expect("no other measurement has failed");
+    let cost = |pods: usize| {
+        let (mut engine, budget) = waiting(pods);
+        let mut version = 1;
+        let taken = shortest(200, || {
+            version += 1;
+            // Another number of healthy pods.
+            let changed = budget(version, 0);
+            time(|| {
+                engine.handle(changed, now());
+                assert!(engine.next_effect(Lane::All, now()).is_none());
+            })
+        });
+        engine.handle(budget(version + 1, 1), now());
+        assert!(matches!(engine.next_effect(Lane::All, now()), Some(EvictionEffect::ReadNode { .. })));
+        assert!(engine.next_effect(Lane::All, now()).is_none(), "one pod of the budget at a time");
+        taken
+    };
+    let (few, many) = (cost(1_000), cost(100_000));
+    println!("{few:?} with 1,000 pods, {many:?} with 100,000");
+    assert!(many < few * 4, "{few:?} {many:?}");
+
+    let (mut engine, _) = waiting(100_000);
+    let (mut time, mut effects) = (now(), 0);
+    for _ in 0..1_000 {
+        let Some(at) = engine.next_wakeup().filter(|at| *at < now().mono.plus(Span::from_secs(60))) else {
+            break;
+        };
+        time = Now::exact(at, time.wall);
+        engine.tick(at);
+        effects += usize::from(engine.next_effect(Lane::All, time).is_some());
+    }
+    assert!(effects <= 2, "one pod of the budget is tried, {effects} effects");
 }

@@ -24,7 +24,9 @@ pub(crate) fn run(quick: bool) -> Result<()> {
     Binaries::find_or_build()?;
     binaries::KWOK.find_or_build()?;
     let mut command = sources::cargo();
-    command.args(["test", "--workspace", "--test", "cluster", "--", "--nocapture", "--test-threads=1"]).args(STORIES);
+    command
+        .args(["test", "--workspace", "--test", "cluster", "--", "--nocapture", "--test-threads=1"])
+        .args(STORIES);
     command.stderr(Stdio::inherit());
     if !quick {
         command.env("TAINTWARD_FULL_SIZE", "1");

@@ -214,9 +214,7 @@ mod tests {
             let nodes: BTreeSet<NodeName> =
                 (1..=count).map(|number| NodeName::new(&alloc::format!("n{number}"))).collect();
             let sentence = EvictionDelayReason::Nodes(Some(&nodes)).to_string();
-            sentence
-                .strip_prefix("waits until other nodes are empty (maxNodesAtOnce)")
-                .map(String::from)
+            sentence.strip_prefix("waits until other nodes are empty (maxNodesAtOnce)").map(String::from)
         };
         assert_eq!(sentence(0).as_deref(), Some(""));
         assert_eq!(sentence(1).as_deref(), Some(": n1"));
