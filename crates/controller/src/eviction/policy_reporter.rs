@@ -170,12 +170,17 @@ mod tests {
     use taintward_core::object_event::ObjectEvent;
     use taintward_core::time::Wall;
 
-    /// The policy of this generation, which its status names.
+    /// The policy of this generation, which its status names. Its conditions have not changed since their last transition.
     fn policy(generation: i64, version: u32) -> EvictionInput {
+        let condition = |kind: &str, status: &str, reason: &str| {
+            json!({"type": kind, "status": status, "reason": reason, "message": "", "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z"})
+        };
         let fact: EvictionPolicyFact = decoded(&json!({
             "apiVersion": "taintward.io/v1alpha1", "kind": "EvictionPolicy",
             "metadata": {"name": "p", "uid": "u", "generation": generation, "resourceVersion": version.to_string()},
             "spec": {"taints": [{"key": "k"}]},
+            "status": {"conditions": [condition("Ready", "True", "Applied"), condition("Blocked", "False", "NotBlocked")]},
         }));
         EvictionInput::Policies(ObjectEvent::Applied { fact, listed: false })
     }
