@@ -9,6 +9,7 @@ mod held_rows;
 mod list;
 mod past_list;
 mod row_table;
+mod snapshot;
 mod tracker;
 mod watch;
 

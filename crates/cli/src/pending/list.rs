@@ -5,13 +5,12 @@
 use super::delayed_rows;
 use super::held_rows::HeldRow;
 use super::row_table::table;
+use super::snapshot::PendingSnapshot;
 use super::{PendingArgs, PendingError, PendingRow, counting_toleration, empty_list};
 use crate::active_controllers::ActiveControllers;
-use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError, ObjectLists, StateSource};
-use crate::eviction_delays::DueDelays;
+use crate::cluster_state::ClusterState;
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{API_VERSION, PrintOptions, Printable, age, enumerated};
-use crate::runtime::Runtime;
 use crate::stderr;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -24,7 +23,7 @@ use taintward_core::verdict::EvictionExemption;
 
 /// Prints the list; returns whether all of it could be read.
 pub(super) fn run(options: &PendingArgs) -> Result<ExitCode, PendingError> {
-    let PendingSnapshot { state, enforcers, namespace, elsewhere, delays } = read(options)?;
+    let PendingSnapshot { state, enforcers, namespace, elsewhere, delays } = PendingSnapshot::read(options)?;
     stderr::errors(&state.gaps);
     state.notes.iter().for_each(stderr::note);
     let mut list = PendingList::of(&state, enforcers, &namespace, offline(options));
@@ -51,61 +50,6 @@ pub(super) fn run(options: &PendingArgs) -> Result<ExitCode, PendingError> {
         options.state.output.print(&list)?;
     }
     Ok(if state.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The data of the list.
-struct PendingSnapshot {
-    state: ClusterState,
-    enforcers: Option<ActiveControllers>,
-    /// The selected namespace; all if empty.
-    namespace: String,
-    /// The numbers of countdowns in other namespaces, if this one has none.
-    elsewhere: BTreeMap<String, usize>,
-    /// What delays due pods, if there may be any.
-    delays: Option<DueDelays>,
-}
-
-fn read(options: &PendingArgs) -> Result<PendingSnapshot, PendingError> {
-    if !options.filename.is_empty() {
-        let from = StateSource::Files(&options.filename, &options.state.cluster);
-        let state = cluster_state::read(from, options.state.as_of, options.state.numeric())?;
-        let namespace = options.state.cluster.named_namespace().to_owned();
-        let elsewhere = by_namespace(&state);
-        let delays = match &state.objects {
-            Some(objects) => {
-                let (lists, now) = (ObjectLists::Files(objects), state.snapshot.now().wall);
-                Some(Runtime::new()?.block_on(DueDelays::read(lists, "", options.state.numeric(), now)))
-            }
-            None => None,
-        };
-        return Ok(PendingSnapshot { state, enforcers: None, namespace, elsewhere, delays });
-    }
-    let runtime = Runtime::new()?;
-    runtime.block_on(async {
-        let reader = ClusterReader::of(&options.state.cluster).await?;
-        let state = reader.listed(options.state.as_of, options.state.numeric()).await;
-        let enforcers = ActiveControllers::of(&reader, state.snapshot.now().wall).await;
-        let namespace = options.state.cluster.namespace(&reader.connected).to_owned();
-        let mut elsewhere = BTreeMap::new();
-        if !namespace.is_empty() && options.state.output.is_for_people() && by_namespace(&state).is_empty() {
-            if reader.lacks_namespace(&namespace).await {
-                return Err(ClusterStateError::NoNamespace(namespace).into());
-            }
-            let everywhere = reader.listed_everywhere(options.state.as_of, options.state.numeric()).await;
-            // Without access to other namespaces, the remark about them is omitted.
-            if everywhere.gaps.is_empty() {
-                elsewhere = by_namespace(&everywhere);
-            }
-        }
-        let delays = match options.state.as_of.is_none() && delayed_rows::has_due_pods(&state) {
-            true => {
-                let (namespace, now) = (enforcers.namespace(), state.snapshot.now().wall);
-                Some(DueDelays::read(reader.lists(), namespace, options.state.numeric(), now).await)
-            }
-            false => None,
-        };
-        Ok(PendingSnapshot { state, enforcers: Some(enforcers), namespace, elsewhere, delays })
-    })
 }
 
 /// The flags that another command needs to read the same files.
@@ -140,18 +84,6 @@ fn empty_here(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> String {
         true => format!("{here}."),
         false => format!("{here}; other namespaces have countdowns: {}. Use -n or -A.", others.join(", ")),
     }
-}
-
-/// The number of countdowns in each namespace.
-fn by_namespace(state: &ClusterState) -> BTreeMap<String, usize> {
-    let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
-    let forecast = forecast(&state.snapshot, &[], question);
-    let mut counts = BTreeMap::new();
-    for fate in forecast.nodes.iter().flat_map(|node| &node.pods).filter(|fate| fate.at().is_some()) {
-        let space = state.snapshot.pods()[fate.pod as usize].name.namespace().to_owned();
-        *counts.entry(space).or_default() += 1;
-    }
-    counts
 }
 
 impl<'s> PendingList<'s> {
@@ -377,6 +309,7 @@ mod tests {
     use super::*;
     use crate::active_controllers::LeaseHolder;
     use crate::args::kube_args::ClusterOptions;
+    use crate::cluster_state::{self, StateSource};
     use crate::described::{check, schema};
     use taintward_core::toleration_matching::NumericOperators;
 

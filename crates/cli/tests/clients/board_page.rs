@@ -369,7 +369,7 @@ fn all_elements_have_names_for_screen_readers() {
     for role in ["banner", "main", "search", "complementary"] {
         assert_eq!(of(role).len(), 1, "{role}");
     }
-    let sections = ["Nodes", "Next evictions", "Held, delayed, slowed, blocked", "Workloads", "Decisions"];
+    let sections = ["Nodes", "Next evictions", "Delays", "Workloads", "Decisions"];
     assert_eq!(of("region"), sections);
     let ids = "[...document.querySelectorAll('[id]')].map(one => one.id).filter((id, index, all) => all.indexOf(id) !== index)";
     assert_eq!(browser.evaluate(ids).unwrap(), json!([]));

@@ -153,60 +153,6 @@ fn the_board_pending_and_the_terminal_tell_the_same_changes_in_the_same_order() 
 }
 
 #[test]
-fn what_delays_due_pods_reaches_pending_the_board_and_the_terminal() {
-    let mut running = RunningSandbox::start(&["--plain", "--empty", "--nodes", "2"]);
-    let board = BoardAddress::of(&running.until("/?token="));
-    let kubeconfig = running.kubeconfig();
-    let create = |path: &str, object: &Value| request(&kubeconfig, "POST", path, &object.to_string());
-    create("/api/v1/namespaces", &json!({"metadata": {"name": "shop"}}));
-    create(
-        "/apis/policy/v1/namespaces/shop/poddisruptionbudgets",
-        &json!({"metadata": {"name": "web"}, "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}}),
-    );
-    let policies = "/apis/taintward.io/v1alpha1/evictionpolicies";
-    create(
-        policies,
-        &json!({"apiVersion": "taintward.io/v1alpha1", "kind": "EvictionPolicy", "metadata": {"name": "gentle"},
-            "spec": {"taints": [{"key": "maintenance"}], "respectBudgets": {}}}),
-    );
-    for name in ["web-1", "web-2"] {
-        let pod = json!({"metadata": {"name": name, "labels": {"app": "web"}},
-            "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "registry.example/x:1"}]}});
-        create("/api/v1/namespaces/shop/pods", &pod);
-    }
-    let mut events = board.events("");
-    events.until_pods(2);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
-    command.args(["pending", "-w", "-A", "-o", "json", "--kubeconfig", &kubeconfig]);
-    let mut pending = RunningSandbox::of(command);
-    let taint = json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}});
-    request(&kubeconfig, "PATCH", "/api/v1/nodes/n1", &taint.to_string());
-
-    let sentence = "waits for budget shop/web, which never allows a disruption";
-    let event: Value = serde_json::from_str(&pending.until("\"Delayed\"")).unwrap();
-    assert_eq!((&event["pod"], &event["overdue"]), (&json!("web-1"), &json!(true)), "{event}");
-    assert_eq!((&event["delay"]["reason"], &event["delay"]["message"]), (&json!("budget"), &json!(sentence)));
-    running.until(&format!("  Delayed       pod shop/web-1 {sentence}; without a deadline, so never forced"));
-    let delayed = |message: &Value| {
-        let limits = message["limits"].as_array().cloned().unwrap_or_default();
-        limits.into_iter().find(|limit| limit["kind"] == "delayed")
-    };
-    let (_, message) = events.until("the delay", |message| delayed(message).is_some());
-    let limit = delayed(&message).unwrap();
-    assert_eq!(limit["about"], "shop/web-1 and 1 more pod", "{limit}");
-    assert!(limit["text"].as_str().unwrap().starts_with(sentence), "{limit}");
-
-    request(&kubeconfig, "DELETE", &format!("{policies}/gentle"), "");
-    let event: Value = serde_json::from_str(&pending.until("PendingEvent\"")).unwrap();
-    let event = match event["event"] == "Delayed" {
-        true => serde_json::from_str(&pending.until("\"Deleted\"")).unwrap(),
-        false => event,
-    };
-    assert_eq!(event["event"], "Deleted", "{event}");
-    events.until("no delay", |message| message["limits"].is_array() && delayed(message).is_none());
-}
-
-#[test]
 fn explanations_and_plans_are_those_of_the_commands() {
     let (mut running, board) = sandbox();
     let kubeconfig = running.kubeconfig();

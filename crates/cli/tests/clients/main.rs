@@ -32,6 +32,7 @@ mod real {
     pub(crate) mod proxy;
 }
 
+mod board_delays;
 mod board_layout;
 mod board_page;
 mod board_sandbox;

@@ -15,13 +15,13 @@ struct HoldHarness {
 impl HoldHarness {
     /// A sandbox with a node and pods on it, and without any Taintward.
     fn set(test: &str) -> Self {
-        Self::with(test, &["--without", "taintward"])
+        Self::with(test, &["--nodes", "1", "--without", "taintward"])
     }
 
     fn with(test: &str, flags: &[&str]) -> Self {
         let folder = TestFolder::named(test);
         let kubeconfig = folder.file("kubeconfig");
-        let usual = ["--plain", "--nodes", "1", "--kubeconfig-out", &kubeconfig];
+        let usual = ["--plain", "--kubeconfig-out", &kubeconfig];
         let mut sandbox = RunningSandbox::start(&[&usual, flags].concat());
         sandbox.until("is scheduled to n1");
         Self { folder, sandbox }
@@ -65,7 +65,7 @@ fn a_command_does_not_wait_for_a_controller_that_is_not_there() {
 
 #[test]
 fn a_hold_in_a_sandbox_pauses_evictions_without_a_wait() {
-    let mut harness = HoldHarness::with("hold-sandbox", &[]);
+    let mut harness = HoldHarness::with("hold-sandbox", &["--nodes", "3"]);
     let began = Instant::now();
     let (code, out, message) = harness.contains(&["hold", "n1", "--for", "30m"]);
     assert_eq!((code, message.as_str()), (0, ""), "{out}");
