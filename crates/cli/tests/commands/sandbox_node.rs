@@ -1,6 +1,7 @@
 //! Tests `taintward sandbox node`: faults of nodes, finding the sandbox, and refusing other clusters.
 
 use crate::cli::running::{RunningSandbox, TestFolder, request, taintward, text};
+use serde_json::json;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::process::Command;
@@ -22,10 +23,18 @@ fn run_node(folder: &TestFolder, typed: &str) -> (i32, String, String) {
     (done.status.code().unwrap(), text(&done.stdout), message)
 }
 
+/// Its Deployment says that toleration-hold-controller runs, and it does not.
 #[test]
-fn a_hold_without_a_controller_fails_if_pods_have_to_change() {
+fn a_hold_without_its_controller_fails_if_pods_have_to_change() {
     let folder = TestFolder::named("hold-node");
+    let labels = json!({"app": "taintward"});
+    let arguments = ["run", "--controllers=*,toleration-hold-controller"];
+    let container = json!({"name": "taintward", "image": "registry.example/taintward:1", "args": arguments});
+    let deployment = json!({"metadata": {"name": "taintward"}, "spec": {"replicas": 0, "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}});
     let hold = |kubeconfig: &str| {
+        let path = "/apis/apps/v1/namespaces/kube-system/deployments";
+        request(kubeconfig, "POST", path, &deployment.to_string());
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.args(["hold", "n1", "--timeout=1s", "--kubeconfig", kubeconfig]);
         let done = command.output().unwrap();
