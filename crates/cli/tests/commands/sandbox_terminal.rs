@@ -126,3 +126,24 @@ fn a_board_that_cannot_be_opened_is_one_sentence() {
         assert!(shown.replace('\n', " ").contains("open the address of the board"), "{shown}");
     }
 }
+
+#[test]
+fn a_status_is_drawn_again_on_a_terminal_until_the_user_quits() {
+    let mut sandbox = RunningSandbox::start(&["--plain", "--nodes", "1"]);
+    let kubeconfig = sandbox.kubeconfig();
+    let status = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(["status", "-w", "--kubeconfig", &kubeconfig]);
+        command
+    };
+    let mut terminal = TestTerminal::sized(status(), 120, 50);
+    for drawing in ["the first", "the next"] {
+        let shown = terminal.until("Press q to quit.");
+        assert!(shown.contains("Leader:") && shown.contains("Backlog:"), "{drawing}: {shown}");
+    }
+    terminal.types("q");
+    let (code, shown, _) = terminal.ends();
+    assert_eq!(code, 0, "{shown}");
+    let elsewhere = status().output().unwrap();
+    assert_eq!((elsewhere.status.code(), elsewhere.stdout.len()), (Some(1), 0), "{elsewhere:?}");
+}
