@@ -148,16 +148,18 @@ fn pods_are_spread_as_kube_scheduler_spreads_them() {
             format!("---\n{{apiVersion: v1, kind: Pod, metadata: {{name: fat{at}}}, spec: {{nodeName: n{at}, {container}}}}}\n")
         })
         .collect();
+    let web = format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec: {{replicas: 0, selector: {{matchLabels: \
+         {{app: web}}}}, template: {{metadata: {{labels: {{app: web}}}}, spec: {{{}}}}}}}\n",
+        container("150m")
+    );
     let placed = |harness: &KubectlHarness, replicas: usize| {
-        harness.file(
-            "web.yaml",
-            &format!(
-                "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec: {{replicas: {replicas}, selector: \
-                 {{matchLabels: {{app: web}}}}, template: {{metadata: {{labels: {{app: web}}}}, spec: {{{}}}}}}}\n",
-                container("150m")
-            ),
-        );
+        // kube-scheduler watches ReplicaSets and pods by two connections, and spreads no pod whose ReplicaSet it does not
+        // know yet. So the ReplicaSet exists before its pods.
+        harness.file("web.yaml", &web);
         harness.ok("apply -f web.yaml");
+        harness.until("get rs -l app=web -o name", |message| message.contains("replicaset.apps/web-"));
+        harness.ok(&format!("scale deploy/web --replicas={replicas}"));
         harness.ok("rollout status deploy/web --timeout=60s");
         let nodes = harness.ok("get pods -l app=web -o jsonpath={.items[*].spec.nodeName}");
         let mut nodes: Vec<String> = nodes.split_whitespace().map(String::from).collect();
