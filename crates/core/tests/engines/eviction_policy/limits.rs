@@ -1,6 +1,7 @@
 //! Tests limits and waves: they delay, and forget no pod.
 
 use super::{EvictionPolicy, cluster, left_on, policy, taint_nodes};
+use taintward_core::eviction::EvictionEffect;
 use taintward_core::eviction_policy::{UnavailableLimit, WaveOrder};
 use taintward_core::fact::PodOwnerKind;
 use taintward_core::time::Span;
@@ -31,6 +32,36 @@ fn a_new_leader_keeps_the_pace_of_the_old_one() {
         world.restart();
     }
     assert_eq!(world.monitor.deletions.len(), 8);
+}
+
+#[test]
+fn an_eviction_by_another_process_has_its_place_in_the_minute() {
+    let mut world = cluster(vec![EvictionPolicy { pods_per_minute: Some(4), ..policy("slow") }], 4);
+    world.pass(60_000);
+    taint_nodes(&mut world, &["n1", "n2"], &TAINT);
+    world.pass(10_000);
+    assert_eq!(world.monitor.deletions.len(), 1);
+    let other = world.pods.iter().find(|(_, pod)| pod.fact.node.as_str() == "n2" && !pod.is_terminating);
+    let other = other.map(|(name, _)| name.clone()).unwrap();
+    world.evict_by_another_process(&other);
+    world.pass(14_900);
+    assert_eq!(world.monitor.deletions.len(), 2, "15 seconds after the one of the other process");
+    world.pass(300);
+    assert_eq!(world.monitor.deletions.len(), 3);
+}
+
+/// Several pods prepare their evictions at once, and each request waits for its turn.
+#[test]
+fn a_fast_pace_is_even_too() {
+    let mut world = cluster(vec![EvictionPolicy { pods_per_minute: Some(240), ..policy("fast") }], 4);
+    world.pass(60_000);
+    taint_nodes(&mut world, &["n1", "n2", "n3"], &TAINT);
+    world.pass(4_000);
+    let sent = world.effects.iter().filter(|(_, effect)| matches!(effect, EvictionEffect::DeletePod { .. }));
+    let sent: Vec<_> = sent.map(|(at, _)| *at).collect();
+    assert_eq!(sent.len(), 12);
+    let gaps: Vec<_> = sent.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(gaps.iter().all(|gap| (250..350).contains(gap)), "{gaps:?}");
 }
 
 #[test]

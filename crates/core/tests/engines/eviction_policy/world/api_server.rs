@@ -108,6 +108,11 @@ impl World {
         Ok(())
     }
 
+    /// Another process, such as a leader that does not know yet that it no longer leads, evicts a pod.
+    pub(crate) fn evict_by_another_process(&mut self, pod: &str) {
+        self.delete(&PodName::new("default", pod), false, None);
+    }
+
     fn delete(&mut self, name: &PodName, by_eviction_api: bool, grace: Option<u32>) {
         let name = name.name();
         if self.pods[name].is_terminating {
