@@ -16,7 +16,7 @@ pub(crate) use clock::ServerClock;
 pub(crate) use cluster::{ClusterReader, greeted, of_nodes, open};
 #[cfg(test)]
 pub(crate) use files::tests;
-pub(crate) use files::{FileObjects, NO_UID, sort};
+pub(crate) use files::{FileObjects, NO_UID, sort, with_uid};
 pub(crate) use object_lists::ObjectLists;
 
 use crate::args::kube_args::ClusterOptions;

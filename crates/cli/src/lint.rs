@@ -8,6 +8,7 @@ mod cluster;
 mod collect;
 mod config;
 mod elements;
+mod eviction_policies;
 mod finding;
 mod github;
 mod glob;
@@ -15,6 +16,7 @@ mod json;
 mod known_kinds;
 mod lint_args;
 mod object;
+mod policy_findings;
 mod report;
 mod rules;
 mod sarif;
@@ -156,10 +158,11 @@ fn complain(report: &LintReportData) {
 fn remark(report: &LintReportData, is_for_people: bool) {
     if report.is_empty() && !report.is_partial() {
         stderr::warning(
-            "nothing was checked: the input has no pod, workload or node, and no tolerations or taints in \
-                      objects of other kinds",
+            "nothing was checked: the input has no pod, workload, node or eviction policy, and no tolerations or \
+             taints in objects of other kinds",
         );
     }
+    report.unchecked.iter().for_each(stderr::note);
     report.unused_silences.iter().for_each(stderr::note);
     // A finding in a file that could not be read may still exist.
     match report.gone {

@@ -4,10 +4,12 @@
 //! - See `eviction/policy_gate.rs` for what the engine does with them, `eviction_policy/problems.rs` for what is wrong with
 //!   a policy.
 
+mod comparison;
 mod facts;
 mod problems;
 
 pub use crate::fact::PodTemplateFact;
+pub use comparison::PolicyConflict;
 pub use facts::{
     BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, RecordedPolicyStatus, ReplicatedKind, WorkloadFact,
 };

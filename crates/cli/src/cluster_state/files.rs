@@ -228,7 +228,7 @@ impl FileReader {
 }
 
 /// Gives an object without a UID, as in handwritten files, a made-up one that distinguishes it from others.
-fn with_uid(json: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+pub(crate) fn with_uid(json: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
     if object_from_slice::<ObjectJson<MetaJson<'_>>>(&json)
         .is_ok_and(|object| !object.metadata.uid.is_empty())
     {

@@ -6,12 +6,13 @@ use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::{ClusterStateError, greeted};
 use crate::manifest::{self, YamlNode};
 use crate::runtime::Runtime;
+use taintward_core::api_error::ApiFailure;
 use taintward_core::lint::{LintInput, LintedWorkload, WorkloadRules};
 use taintward_core::toleration_matching::NumericOperators;
 use taintward_kube::api::RequestError;
 use taintward_kube::api::paged_list::{ListRequest, pages};
 use taintward_kube::config::Connected;
-use taintward_kube::decode::DecodeError;
+use taintward_kube::decode::{DecodeError, GROUP};
 
 /// API group, plural name and kind.
 type ListedKind = (&'static str, &'static str, &'static str);
@@ -47,18 +48,22 @@ pub(super) fn around(
     cluster: &ClusterOptions,
     mut files: CollectedObjects,
 ) -> Result<CollectedObjects, ClusterStateError> {
+    let needs_budgets = files.policies.need_budgets();
     let around = with(cluster, async |reader| {
         let (mut basket, mut gaps) = (Collector::default(), Vec::new());
         reader.nodes(&mut basket, &mut gaps).await;
         let mut around = CollectedObjects { gaps, ..basket.into_gathered() };
         reader.all_daemons(&mut around).await;
+        reader.policies(&mut around, needs_budgets).await;
         around
     })?;
     files.facts.nodes.extend(around.facts.nodes);
     files.nodes.extend(around.nodes);
     files.facts.other_daemons = around.facts.other_daemons;
     files.facts.daemons_known |= around.facts.daemons_known;
+    files.policies.extend(around.policies);
     files.gaps.extend(around.gaps);
+    files.unchecked.extend(around.unchecked);
     files.counts.nodes += around.counts.nodes;
     Ok(files)
 }
@@ -108,7 +113,37 @@ impl ClusterLint<'_> {
         if daemons_read && is_limited {
             self.all_daemons(&mut gathered).await;
         }
+        self.policies(&mut gathered, false).await;
+        gathered.counts.policies = gathered.policies.count();
         gathered
+    }
+
+    /// A cluster may lack their definition; without permission, it is not known whether it does. `needs_budgets`: policies
+    /// of files do.
+    async fn policies(&self, gathered: &mut CollectedObjects, needs_budgets: bool) {
+        let listing = ListRequest::all(GROUP, "evictionpolicies");
+        let put = &mut |tree: &YamlNode| _ = gathered.policies.put(None, tree);
+        match self.each(listing, "EvictionPolicy", put).await {
+            Ok(()) => {}
+            Err(why) if why.failure == ApiFailure::NotFound => {}
+            Err(why) if why.failure == ApiFailure::Forbidden => {
+                gathered
+                    .unchecked
+                    .push(format!("eviction policies, if there are any, are not checked: {why}"));
+            }
+            Err(why) => {
+                gathered.gaps.push(format!("{why}; the results of rules TL4 are missing or incomplete"))
+            }
+        }
+        if needs_budgets || gathered.policies.need_budgets() {
+            let listing = ListRequest::all("policy", "poddisruptionbudgets");
+            let put = &mut |tree: &YamlNode| _ = gathered.policies.put(None, tree);
+            if let Err(why) = self.each(listing, "PodDisruptionBudget", put).await {
+                gathered.gaps.push(format!(
+                    "{why}; the check for budgets that never allow an eviction (TL406) is skipped"
+                ));
+            }
+        }
     }
 
     /// Reads the selected objects of a kind. Returns whether all could be read.
@@ -163,8 +198,11 @@ impl ClusterLint<'_> {
         kind: &str,
         put: &mut dyn FnMut(&YamlNode),
     ) -> Result<(), RequestError> {
-        let version =
-            if listing.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", listing.group) };
+        let version = match listing.group {
+            "" => "v1".to_owned(),
+            group @ GROUP => format!("{group}/v1alpha1"),
+            group => format!("{group}/v1"),
+        };
         let add = &mut |item: &[u8]| {
             let item =
                 manifest::excerpt(item, |section, field| section != "status" && !UNUSED.contains(&field));

@@ -2,6 +2,7 @@
 //!
 //! - Invariant: pods of one workload are reported once, by the workload if it is present.
 
+use super::eviction_policies::CollectedPolicies;
 use super::known_kinds;
 use super::object::{self, FieldSpans, LintObject, LintObjectKind, ObjectName};
 use crate::cluster_state::ReadError;
@@ -17,6 +18,9 @@ use taintward_core::lint::{
 /// The largest number of tolerations and taints of one file or cluster; aliases can multiply them.
 const ENTRIES_MAX: usize = 5_000_000;
 
+/// As how many of them an eviction policy counts: each is compared with all others.
+const POLICY_ENTRIES: usize = 1_000;
+
 /// All collected objects.
 #[derive(Default)]
 pub(crate) struct CollectedObjects {
@@ -25,10 +29,13 @@ pub(crate) struct CollectedObjects {
     pub(crate) workloads: Vec<CollectedObject>,
     /// Parallel to `facts.nodes`.
     pub(crate) nodes: Vec<CollectedObject>,
+    pub(crate) policies: CollectedPolicies,
     /// Parts of files that could not be read.
     pub(crate) unreadable: Vec<ReadError>,
     /// Failed reads of a cluster, and what the report lacks because of them.
     pub(crate) gaps: Vec<String>,
+    /// What was not checked, and may not exist.
+    pub(crate) unchecked: Vec<String>,
     pub(crate) counts: CollectedCounts,
     /// The number of findings about pods that are not stored.
     pub(crate) counted: BTreeMap<Severity, usize>,
@@ -57,6 +64,7 @@ pub(crate) struct CollectedCounts {
     pub(crate) files: usize,
     pub(crate) workloads: usize,
     pub(crate) nodes: usize,
+    pub(crate) policies: usize,
     /// Objects with neither pods nor taints.
     pub(crate) other_kinds: usize,
     /// Objects of other kinds in which tolerations or taints were found by their shape.
@@ -69,6 +77,7 @@ pub(crate) struct CollectedCounts {
 #[derive(Default)]
 pub(crate) struct Collector {
     objects: Vec<(Option<String>, LintObject)>,
+    policies: CollectedPolicies,
     /// The owners of which an object is stored: only the first of objects that are alike can be reported.
     stored: BTreeSet<ObjectName>,
     /// The names of objects that are not stored; they may own others.
@@ -91,6 +100,10 @@ impl Collector {
     pub(crate) fn put(&mut self, file: Option<&str>, tree: &YamlNode) -> bool {
         self.count();
         self.put_runtime_class(tree);
+        if self.policies.put(file, tree) {
+            self.entries += POLICY_ENTRIES;
+            return self.entries <= ENTRIES_MAX;
+        }
         let is_foreign = tree.text("kind").is_empty() || tree.text("apiVersion").is_empty();
         let objects = object::read(tree);
         match objects.iter().any(|object| object.is_known) {
@@ -176,7 +189,9 @@ impl Collector {
         gathered.counts.by_shape = self.by_shape;
         gathered.counts.foreign = self.foreign;
         gathered.counts.workloads = self.pods;
+        gathered.counts.policies = self.policies.count();
         gathered.counted = self.counted;
+        gathered.policies = self.policies;
         let mut there = self.unstored;
         there.extend(self.objects.iter().map(|(_, object)| object.name.clone()));
         for (file, object) in self.objects {
@@ -264,10 +279,11 @@ impl FileCollector {
         let mut gathered = self.basket.into_gathered();
         gathered.unreadable = self.unreadable;
         gathered.counts.files = self.count;
-        let CollectedCounts { workloads, nodes, other_kinds, by_shape, foreign, .. } = gathered.counts;
+        let CollectedCounts { workloads, nodes, policies, other_kinds, by_shape, foreign, .. } =
+            gathered.counts;
+        let count = workloads + nodes + policies + other_kinds + by_shape;
         // The input may be the output of a program that failed.
-        if workloads + nodes + other_kinds + by_shape == 0 && gathered.unreadable.is_empty() && self.count > 0
-        {
+        if count == 0 && gathered.unreadable.is_empty() && self.count > 0 {
             gathered.gaps.push(match foreign {
                 0 => "the input of -f is empty; check whether the program that wrote it failed".to_owned(),
                 _ => "the files contain no Kubernetes object (nothing with an apiVersion and a kind); if they are \

@@ -4,6 +4,7 @@ use super::baseline::Baseline;
 use super::collect::{CollectedCounts, CollectedObjects};
 use super::config::LintConfig;
 use super::finding::ReportedFinding;
+use super::policy_findings;
 use crate::cluster_state::ReadError;
 use crate::messages::counted;
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ pub(crate) struct LintReportData {
     pub(crate) silenced: Vec<(ReportedFinding, String)>,
     pub(crate) unreadable: Vec<ReadError>,
     pub(crate) gaps: Vec<String>,
+    /// What was not checked, and may not exist.
+    pub(crate) unchecked: Vec<String>,
     /// Entries of the config that silenced nothing.
     pub(crate) unused_silences: Vec<String>,
     /// Findings of the baseline that were not found again.
@@ -38,6 +41,9 @@ impl LintReportData {
                 (order, ReportedFinding::new(finding, subject))
             })
             .collect();
+        let others = gathered.workloads.len() + gathered.nodes.len();
+        reported
+            .extend(policy_findings::check(&gathered.policies).into_iter().map(|finding| (others, finding)));
         // For files, the cluster is only a reference.
         if gathered.counts.files > 0 {
             reported.retain(|(_, reported)| reported.location.is_some());
@@ -69,6 +75,7 @@ impl LintReportData {
             counted: gathered.counted,
             unreadable: gathered.unreadable,
             gaps: gathered.gaps,
+            unchecked: gathered.unchecked,
         }
     }
 
@@ -82,22 +89,28 @@ impl LintReportData {
         reported + self.counted.get(&severity).copied().unwrap_or_default()
     }
 
-    /// Whether the input has no tolerations, no taints and no object that could have some.
+    /// Whether the input has no tolerations, no taints, no object that could have some, and no eviction policy.
     pub(crate) fn is_empty(&self) -> bool {
-        let CollectedCounts { workloads, nodes, by_shape, .. } = self.counts;
-        workloads + nodes + by_shape == 0
+        let CollectedCounts { workloads, nodes, policies, by_shape, .. } = self.counts;
+        workloads + nodes + policies + by_shape == 0
     }
 
     /// One line.
     pub(crate) fn summary(&self) -> String {
-        let CollectedCounts { files, workloads, nodes, other_kinds, by_shape, foreign } = self.counts;
+        let CollectedCounts { files, workloads, nodes, policies, other_kinds, by_shape, foreign } =
+            self.counts;
+        let checked = match policies {
+            0 => format!("{} and {}", counted(workloads, "workload"), counted(nodes, "node")),
+            1 => format!("{}, {} and 1 policy", counted(workloads, "workload"), counted(nodes, "node")),
+            many => {
+                format!("{}, {} and {many} policies", counted(workloads, "workload"), counted(nodes, "node"))
+            }
+        };
         let mut text = format!(
-            "{}, {}, {} in {} and {}",
+            "{}, {}, {} in {checked}",
             counted(self.count(Severity::Error), "error"),
             counted(self.count(Severity::Warning), "warning"),
             counted(self.count(Severity::Info), "info"),
-            counted(workloads, "workload"),
-            counted(nodes, "node")
         );
         if !self.from_cluster {
             text += &format!(" of {}", counted(files, "file"));

@@ -5,9 +5,13 @@
 //!   can be in a wrong place, and a list is checked wherever it is.
 
 use super::known_kinds::is_known;
-use crate::manifest::{FieldPath, TextSpan, YamlNode, YamlValue};
+use crate::manifest::{FieldPath, MapEntry, TextSpan, YamlNode, YamlValue};
+use taintward_core::fact::{NodeRespect, RESPECT_BUDGETS};
 use taintward_core::lint::{FieldProblem, LintedList, ValueType};
 use taintward_core::taint::TaintEffect;
+use taintward_core::toleration_seconds::NodeHoldRequest;
+use taintward_kube::hold_request::{HOLD, decode_request};
+use taintward_kube::respect_annotation::decode_respects;
 
 /// The fields of tolerations and taints.
 const FIELDS: [&str; 6] = ["key", "operator", "value", "effect", "tolerationSeconds", "timeAdded"];
@@ -111,7 +115,7 @@ impl<'t> FoundShapes<'t> {
         for entry in tree.names() {
             let (key, value) = (&*entry.key, &entry.value);
             if is_skipped(path, key) || (is_text_map && is_scalar(value)) {
-                self.dead_annotation(path, key, entry.key_span);
+                self.annotation(path, entry);
                 continue;
             }
             let meant = LintedList::meant_by(key);
@@ -145,7 +149,7 @@ impl<'t> FoundShapes<'t> {
             let (key, value) = (&*entry.key, &entry.value);
             let is_own = path.is_root() && key == "metadata";
             if is_own || is_skipped(path, key) || (is_text_map && is_scalar(value)) {
-                self.dead_annotation(path, key, entry.key_span);
+                self.annotation(path, entry);
                 continue;
             }
             let meant = LintedList::meant_by(key).filter(|_| value.value != YamlValue::Null);
@@ -249,11 +253,28 @@ impl<'t> FoundShapes<'t> {
         }
     }
 
-    fn dead_annotation(&mut self, path: &FieldPath<'_>, key: &str, span: TextSpan) {
-        if let Some((_, successor)) = DEAD_ANNOTATIONS.iter().find(|(dead, _)| *dead == key) {
-            let problem = FieldProblem::DeadAnnotation { annotation: key.into(), successor };
-            self.problem(span, FieldPath::Field(path, key).to_string(), problem);
-        }
+    fn annotation(&mut self, path: &FieldPath<'_>, entry: &MapEntry) {
+        let (key, text) = (&*entry.key, entry.value.as_text());
+        let dead = DEAD_ANNOTATIONS.iter().find(|(dead, _)| *dead == key);
+        let problem = match dead {
+            Some((_, successor)) => FieldProblem::DeadAnnotation { annotation: key.into(), successor },
+            None if key == HOLD && decode_request(text) == NodeHoldRequest::None => {
+                FieldProblem::UnreadableAnnotation {
+                    annotation: HOLD,
+                    effect: "nothing is held",
+                    command: "taintward hold",
+                }
+            }
+            None if key == RESPECT_BUDGETS && decode_respects(text) == NodeRespect::Undecodable => {
+                FieldProblem::UnreadableAnnotation {
+                    annotation: RESPECT_BUDGETS,
+                    effect: "it delays all evictions from this node that no eviction policy selects",
+                    command: "taintward taint --respect-budgets",
+                }
+            }
+            None => return,
+        };
+        self.problem(entry.key_span, FieldPath::Field(path, key).to_string(), problem);
     }
 
     fn problem(&mut self, span: TextSpan, path: String, problem: FieldProblem) {

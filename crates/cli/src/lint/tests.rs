@@ -15,6 +15,7 @@ use taintward_core::lint::Rule;
 use taintward_core::toleration_matching::NumericOperators;
 
 mod documents;
+mod eviction_policies;
 mod objects;
 mod shapes;
 mod spellings;

@@ -158,6 +158,60 @@ fn files_are_compared_with_a_cluster() {
 }
 
 #[test]
+fn eviction_policies_are_compared_with_budgets_and_other_policies_of_the_cluster() {
+    let folder = TestFolder::named("lint-policies");
+    let objects = "apiVersion: taintward.io/v1alpha1\nkind: EvictionPolicy\nmetadata: {name: gentle}\n\
+                   spec: {priority: 5, respectBudgets: {}}\n---\n\
+                   apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web, namespace: default}\n\
+                   spec: {maxUnavailable: 0, selector: {matchLabels: {app: web}}}\n";
+    let objects = folder.write("objects.yaml", objects);
+    let kubeconfig = folder.file("kubeconfig");
+    let mut sandbox =
+        RunningSandbox::start(&["--plain", "--empty", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+    sandbox.until("KUBECONFIG");
+    let (code, out, message) = lint(&kubeconfig, &["-A", "-o", "json"]);
+    assert_eq!((code, message.as_str()), (0, ""), "{out}");
+    assert_eq!(reported(&out), ["TL406 EvictionPolicy /gentle spec.respectBudgets"], "{out}");
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["summary"]["policies"], 1);
+    // A policy of a file is compared with those of the cluster, and stands for the one of its name.
+    let shadowed = "apiVersion: taintward.io/v1alpha1\nkind: EvictionPolicy\nmetadata: {name: web}\n\
+                    spec: {maxNodesAtOnce: 1}\n";
+    let file = folder.write("policy.yaml", shadowed);
+    let against = |file: &str| lint(&kubeconfig, &["-f", file, "--against-cluster", "-o", "json"]);
+    let (code, out, message) = against(&file);
+    assert_eq!(
+        (code, reported(&out)),
+        (0, vec!["TL402 EvictionPolicy /web spec.priority".to_owned()]),
+        "{message}"
+    );
+    let gentle = shadowed.replace("name: web", "name: gentle");
+    let file = folder.write("policy.yaml", &gentle);
+    let (code, out, message) = against(&file);
+    assert_eq!((code, reported(&out)), (0, Vec::new()), "{message}");
+    let file = folder.write("policy.yaml", &gentle.replace("maxNodesAtOnce: 1", "respectBudgets: {}"));
+    let never = "TL406 EvictionPolicy /gentle spec.respectBudgets".to_owned();
+    let (code, out, message) = against(&file);
+    assert_eq!((code, reported(&out)), (0, vec![never]), "{message}");
+}
+
+/// An API server rejects a kind that it does not have by the same words, if the user may not list it.
+#[test]
+fn policies_that_may_not_be_read_are_a_note() {
+    let folder = TestFolder::named("lint-policies-rbac");
+    let kubeconfig = serve(&folder, |path| match path.rsplit('/').next() {
+        Some("evictionpolicies") => There::Hidden,
+        _ => There::Object(r#"{"kind": "List", "metadata": {}, "items": []}"#),
+    });
+    let (code, out, message) = lint(&kubeconfig, &["-o", "json"]);
+    assert_eq!(code, 0, "{message}");
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["complete"], true);
+    assert!(message.contains("note: eviction policies, if there are any, are not checked: "), "{message}");
+    assert!(message.contains("grant the verb list on evictionpolicies"), "{message}");
+}
+
+#[test]
 fn what_may_not_be_read_makes_the_report_partial() {
     let folder = TestFolder::named("lint-rbac");
     let kubeconfig = serve(&folder, |path| match path.rsplit('/').next() {

@@ -86,6 +86,16 @@ impl DisruptionBudget {
         self.selector.as_ref().is_some_and(|all| all.iter().all(|one| one.matches_label(labels)))
     }
 
+    /// Whether it allows no disruption, whatever its pods do.
+    pub fn never_allows(&self) -> bool {
+        use IntOrPercent::{Count, Percent};
+        match self.floor {
+            Some(DisruptionLimit::MaxUnavailable(portion)) => [Count(0), Percent(0)].contains(&portion),
+            Some(DisruptionLimit::MinAvailable(portion)) => portion == Percent(100),
+            None => false,
+        }
+    }
+
     /// Returns how many pods are healthy, and how many must stay; without the controller's count, by the pods of the
     /// snapshot.
     pub fn counted(&self, all: u32, ready: u32) -> Option<BudgetStatus> {

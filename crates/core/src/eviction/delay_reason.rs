@@ -1,6 +1,6 @@
 //! Defines what a due pod that an eviction policy delays waits for, in words and by category.
 
-use crate::cluster_snapshot::{BudgetStatus, DisruptionLimit, IntOrPercent};
+use crate::cluster_snapshot::BudgetStatus;
 use crate::eviction_policy::BudgetFact;
 use crate::identity::{NodeName, PodName, PodRef};
 use crate::time::Mono;
@@ -120,7 +120,7 @@ impl EvictionDelayReason<'_> {
     /// What a person has to do, because the pod waits until then or until its deadline; `None`: its wait may end by itself.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
-            Self::Budget(fact) if never_allows(fact) => {
+            Self::Budget(fact) if fact.budget.never_allows() => {
                 Some("allow a disruption in the budget, or set respectBudgets.deadlineSeconds of the policy")
             }
             Self::SeveralBudgets => {
@@ -129,18 +129,6 @@ impl EvictionDelayReason<'_> {
             Self::Policy => Some("correct the policy"),
             _ => None,
         }
-    }
-}
-
-/// Whether the budget allows no disruption, whatever its pods do.
-fn never_allows(fact: &BudgetFact) -> bool {
-    let (none, all) = (IntOrPercent::Count(0), IntOrPercent::Percent(100));
-    match fact.budget.floor {
-        Some(DisruptionLimit::MaxUnavailable(portion)) => {
-            portion == none || portion == IntOrPercent::Percent(0)
-        }
-        Some(DisruptionLimit::MinAvailable(portion)) => portion == all,
-        None => false,
     }
 }
 
@@ -157,7 +145,7 @@ impl fmt::Display for EvictionDelayReason<'_> {
                 let budget = &fact.budget;
                 write!(f, "waits for budget {}/{}", budget.namespace, budget.name)?;
                 match budget.status {
-                    _ if never_allows(fact) => f.write_str(", which never allows a disruption"),
+                    _ if budget.never_allows() => f.write_str(", which never allows a disruption"),
                     // Pods that are not ready count as disrupted already, and yet the eviction API evicts none of them.
                     Some(BudgetStatus { healthy: 0, desired }) => write!(
                         f,
@@ -197,7 +185,7 @@ impl fmt::Display for EvictionDelayReason<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster_snapshot::DisruptionBudget;
+    use crate::cluster_snapshot::{DisruptionBudget, DisruptionLimit, IntOrPercent};
     use crate::identity::Uid;
     use alloc::string::{String, ToString as _};
 

@@ -37,6 +37,17 @@ impl PolicyProblem {
     pub const fn is_error(&self) -> bool {
         !matches!(self, Self::DeadNode(_))
     }
+
+    /// The path of the field.
+    pub const fn field(&self) -> &'static str {
+        match self {
+            Self::Deadline(_) => "spec.respectBudgets.deadlineSeconds",
+            Self::ZeroLimit(field) | Self::Selector(field, _) => field,
+            Self::Percentage(_) => "spec.maxUnavailablePerWorkload",
+            Self::WaveTimeout(_) => "spec.waveTimeoutSeconds",
+            Self::TaintKey(_) | Self::DeadNode(_) => "spec.taints",
+        }
+    }
 }
 
 impl fmt::Display for PolicyProblem {

@@ -5,6 +5,8 @@ use crate::scheduling::{NodeOperator, NodeRequirement};
 use crate::testkit::taint;
 use alloc::string::ToString as _;
 
+mod comparison;
+
 fn labels(pairs: &[(&str, &str)]) -> Labels {
     pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect()
 }

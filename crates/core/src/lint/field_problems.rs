@@ -148,6 +148,15 @@ pub enum FieldProblem {
         /// What took its place.
         successor: &'static str,
     },
+    /// An annotation of Taintward whose value it cannot read.
+    UnreadableAnnotation {
+        /// Its name.
+        annotation: &'static str,
+        /// What happens until it is corrected.
+        effect: &'static str,
+        /// The command that writes it.
+        command: &'static str,
+    },
 }
 
 pub(super) fn check(problems: &[FieldProblem], findings: &mut FindingSink<'_>) {
@@ -223,6 +232,11 @@ fn words(problem: &FieldProblem) -> (Rule, String, String) {
             Rule::DeadAnnotation,
             format!("Kubernetes no longer reads the annotation {annotation}"),
             format!("remove it, and use {successor}"),
+        ),
+        FieldProblem::UnreadableAnnotation { annotation, effect, command } => (
+            Rule::UnreadableAnnotation,
+            format!("Taintward cannot read the value of the annotation {annotation}: {effect}"),
+            format!("remove it, or let {command} write it"),
         ),
     }
 }

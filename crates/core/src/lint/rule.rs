@@ -132,4 +132,19 @@ rules! {
          any other node.";
     NotLetIn "TL304" "untolerated-nodes" Warning
         "All nodes that the pods may run on have taints that they do not tolerate: they stay Pending.";
+    // TL4: eviction policies, and the annotations that delay evictions.
+    InvalidEvictionPolicy "TL401" "invalid-eviction-policy" Error
+        "An invalid policy delays every eviction that it may select, until it is corrected.";
+    ShadowedEvictionPolicy "TL402" "shadowed-eviction-policy" Warning
+        "Another policy comes first for everything that this one selects, so it never applies.";
+    EqualPriority "TL403" "equal-priority" Info
+        "Two policies may select the same eviction, and only the order of their names decides between them.";
+    SelectsNothing "TL404" "selects-nothing" Warning
+        "The requirements of a selector exclude each other, so the policy selects nothing.";
+    DelaysDeadNodes "TL405" "delays-dead-nodes" Warning
+        "The policy delays evictions from dead nodes, where pods no longer run: it delays their replacements.";
+    NeverEvicted "TL406" "never-evicted" Warning
+        "The policy respects budgets without a deadline, and a budget never allows a disruption: its pods stay.";
+    UnreadableAnnotation "TL407" "unreadable-annotation" Warning
+        "Taintward cannot read the value of its annotation.";
 }
