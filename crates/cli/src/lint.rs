@@ -162,7 +162,10 @@ fn remark(report: &LintReportData, is_for_people: bool) {
              taints in objects of other kinds",
         );
     }
-    report.unchecked.iter().for_each(stderr::note);
+    // A user whom other permissions fail too learns of one at a time.
+    if !report.is_partial() {
+        report.unchecked.iter().for_each(stderr::note);
+    }
     report.unused_silences.iter().for_each(stderr::note);
     // A finding in a file that could not be read may still exist.
     match report.gone {

@@ -178,7 +178,15 @@ fn eviction_policies_are_compared_with_budgets_and_other_policies_of_the_cluster
     let shadowed = "apiVersion: taintward.io/v1alpha1\nkind: EvictionPolicy\nmetadata: {name: web}\n\
                     spec: {maxNodesAtOnce: 1}\n";
     let file = folder.write("policy.yaml", shadowed);
-    let against = |file: &str| lint(&kubeconfig, &["-f", file, "--against-cluster", "-o", "json"]);
+    let against = |file: &str| {
+        let (code, out, message) = lint(&kubeconfig, &["-f", file, "--against-cluster", "-o", "json"]);
+        let mut report: Value = serde_json::from_str(&out).unwrap();
+        for finding in report["items"].as_array_mut().unwrap() {
+            let location = finding.as_object_mut().unwrap().remove("location").unwrap();
+            assert_eq!(location["file"], file);
+        }
+        (code, report.to_string(), message)
+    };
     let (code, out, message) = against(&file);
     assert_eq!(
         (code, reported(&out)),
