@@ -114,7 +114,6 @@ impl ClusterLint<'_> {
             self.all_daemons(&mut gathered).await;
         }
         self.policies(&mut gathered, false).await;
-        gathered.counts.policies = gathered.policies.count();
         gathered
     }
 

@@ -64,7 +64,6 @@ pub(crate) struct CollectedCounts {
     pub(crate) files: usize,
     pub(crate) workloads: usize,
     pub(crate) nodes: usize,
-    pub(crate) policies: usize,
     /// Objects with neither pods nor taints.
     pub(crate) other_kinds: usize,
     /// Objects of other kinds in which tolerations or taints were found by their shape.
@@ -189,7 +188,6 @@ impl Collector {
         gathered.counts.by_shape = self.by_shape;
         gathered.counts.foreign = self.foreign;
         gathered.counts.workloads = self.pods;
-        gathered.counts.policies = self.policies.count();
         gathered.counted = self.counted;
         gathered.policies = self.policies;
         let mut there = self.unstored;
@@ -279,9 +277,8 @@ impl FileCollector {
         let mut gathered = self.basket.into_gathered();
         gathered.unreadable = self.unreadable;
         gathered.counts.files = self.count;
-        let CollectedCounts { workloads, nodes, policies, other_kinds, by_shape, foreign, .. } =
-            gathered.counts;
-        let count = workloads + nodes + policies + other_kinds + by_shape;
+        let CollectedCounts { workloads, nodes, other_kinds, by_shape, foreign, .. } = gathered.counts;
+        let count = workloads + nodes + gathered.policies.count() + other_kinds + by_shape;
         // The input may be the output of a program that failed.
         if count == 0 && gathered.unreadable.is_empty() && self.count > 0 {
             gathered.gaps.push(match foreign {

@@ -25,7 +25,7 @@ pub(super) fn object(report: &LintReportData) -> Value {
             "files": report.counts.files,
             "workloads": report.counts.workloads,
             "nodes": report.counts.nodes,
-            "policies": report.counts.policies,
+            "policies": report.policies,
             "otherKinds": report.counts.other_kinds,
             "checkedByShape": report.counts.by_shape,
         },

@@ -57,10 +57,14 @@ impl CollectedPolicy {
             PolicyProblem::DeadNode(_) => {
                 (Rule::DelaysDeadNodes, &*sentence, "remove the key, unless you want just that")
             }
-            _ => match sentence.split_once(": ") {
-                Some((reason, fix)) => (Rule::InvalidEvictionPolicy, reason, fix),
-                None => (Rule::InvalidEvictionPolicy, &*sentence, "correct the field"),
-            },
+            // These quote what is written, and say what is wrong with it.
+            PolicyProblem::TaintKey(_) | PolicyProblem::Selector(..) => {
+                (Rule::InvalidEvictionPolicy, &*sentence, "correct the field")
+            }
+            _ => {
+                let (reason, fix) = sentence.split_once(": ").unwrap_or((&sentence, "correct the field"));
+                (Rule::InvalidEvictionPolicy, reason, fix)
+            }
         };
         self.finding(rule, problem.field(), reason.to_owned(), fix.to_owned())
     }

@@ -24,6 +24,8 @@ pub(crate) struct LintReportData {
     /// Findings of the baseline that were not found again.
     pub(crate) gone: usize,
     pub(crate) counts: CollectedCounts,
+    /// The number of eviction policies, those of a cluster included.
+    pub(crate) policies: usize,
     /// The number of findings that are not among `findings`.
     counted: BTreeMap<Severity, usize>,
     pub(crate) from_cluster: bool,
@@ -72,6 +74,7 @@ impl LintReportData {
             gone: baseline.gone(),
             from_cluster: gathered.counts.files == 0,
             counts: gathered.counts,
+            policies: gathered.policies.count(),
             counted: gathered.counted,
             unreadable: gathered.unreadable,
             gaps: gathered.gaps,
@@ -91,15 +94,14 @@ impl LintReportData {
 
     /// Whether the input has no tolerations, no taints, no object that could have some, and no eviction policy.
     pub(crate) fn is_empty(&self) -> bool {
-        let CollectedCounts { workloads, nodes, policies, by_shape, .. } = self.counts;
-        workloads + nodes + policies + by_shape == 0
+        let CollectedCounts { workloads, nodes, by_shape, .. } = self.counts;
+        workloads + nodes + self.policies + by_shape == 0
     }
 
     /// One line.
     pub(crate) fn summary(&self) -> String {
-        let CollectedCounts { files, workloads, nodes, policies, other_kinds, by_shape, foreign } =
-            self.counts;
-        let checked = match policies {
+        let CollectedCounts { files, workloads, nodes, other_kinds, by_shape, foreign } = self.counts;
+        let checked = match self.policies {
             0 => format!("{} and {}", counted(workloads, "workload"), counted(nodes, "node")),
             1 => format!("{}, {} and 1 policy", counted(workloads, "workload"), counted(nodes, "node")),
             many => {

@@ -1,5 +1,5 @@
-//! Finds tolerations and taints by their shape, whatever the kind of the object is: lists to check, and fields that
-//! Kubernetes ignores or rejects.
+//! Finds tolerations and taints by their shape, whatever the kind of the object is: lists to check, fields that Kubernetes
+//! ignores or rejects, and annotations whose value is not read.
 //!
 //! - Invariant: in a kind of Kubernetes, every place but one is wrong; in another kind, only what belongs to a pod's spec
 //!   can be in a wrong place, and a list is checked wherever it is.
@@ -268,7 +268,7 @@ impl<'t> FoundShapes<'t> {
             None if key == RESPECT_BUDGETS && decode_respects(text) == NodeRespect::Undecodable => {
                 FieldProblem::UnreadableAnnotation {
                     annotation: RESPECT_BUDGETS,
-                    effect: "it delays all evictions from this node that no eviction policy selects",
+                    effect: "it delays the evictions from this node that no eviction policy selects, unless the node is dead",
                     command: "taintward taint --respect-budgets",
                 }
             }

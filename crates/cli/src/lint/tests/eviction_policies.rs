@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A policy whose spec begins at line 4, column 7.
+/// A policy whose spec begins at line 5, column 7.
 fn policy(name: &str, spec: &str) -> String {
     format!(
         "---\napiVersion: taintward.io/v1alpha1\nkind: EvictionPolicy\nmetadata: {{name: {name}}}\nspec: {spec}\n"
@@ -70,6 +70,11 @@ fn a_finding_names_the_other_object_and_the_remedy() {
           first; give the policy that should apply a higher spec.priority"
         ]
     );
+    let selector = "{podSelector: {matchExpressions: [{key: a, operator: Like}]}}";
+    assert_eq!(
+        sentences(&policy("gentle", selector)),
+        ["gentle: spec.podSelector is invalid: a: a label selector has no operator Like; correct the field"]
+    );
     let never = policy("gentle", "{respectBudgets: {}}");
     let budgets: String = ["a", "b", "c", "d"].map(|name| budget("shop", name)).concat();
     assert_eq!(
@@ -91,7 +96,7 @@ fn policies_are_counted_and_no_other_rule_is_about_them() {
     );
     // The same kind in another API group is another kind.
     let other = policy("gentle", "{maxPodsPerHour: 3}").replace("taintward.io", "example.com");
-    assert_eq!(super::report(&other).counts.policies, 0);
+    assert_eq!(super::report(&other).policies, 0);
 }
 
 #[test]

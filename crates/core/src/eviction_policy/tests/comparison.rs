@@ -96,7 +96,7 @@ fn of_two_policies_the_later_one_may_never_apply() {
     // As it should be.
     let first = special(6);
     assert_eq!(first.conflict(&[&general]).or(general.conflict(&[&first])), None);
-    // Only the names decide: of the first three that overlap, the first one is named.
+    // Only the names decide: of those that overlap, the first one is named.
     let (early, later) = (policy("early", 5, &a, Some(2)), policy("later", 5, &b, Some(3)));
     assert_eq!(general.conflict(&[&later, &early]), Some(PolicyConflict::EqualPriority(&early)));
     assert_eq!(later.conflict(&[&early]), None, "they select different pods");
