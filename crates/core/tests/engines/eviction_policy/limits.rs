@@ -128,6 +128,27 @@ fn a_workload_keeps_its_replicas() {
 }
 
 #[test]
+fn a_new_leader_evicts_no_pod_of_a_workload_that_it_does_not_know_yet() {
+    let limit = UnavailableLimit { replicas: Some(1), percent: None };
+    let limited = EvictionPolicy { unavailable_per_workload: Some(limit), ..policy("gentle") };
+    let mut world = cluster(vec![limited], 1);
+    world.delays.list = 10_000;
+    world.add_pod("broken", "web", "n3", |fact| fact.ready = Some(false));
+    world.set_replicas("web", 4);
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.restart();
+    world.pass(9_900);
+    assert_eq!(world.monitor.names(), [""; 0]);
+    assert_eq!(world.reasons(), [("n1-0".to_owned(), "gentle Lists".to_owned())]);
+    world.pass(1_000);
+    assert_eq!(world.reasons(), [("n1-0".to_owned(), "gentle Replicas Deployment default/web".to_owned())]);
+    world.change_pod("broken", |fact| fact.ready = Some(true));
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+}
+
+#[test]
 fn a_pod_that_is_not_ready_is_not_missed() {
     let limit = UnavailableLimit { replicas: Some(1), percent: None };
     let limited = EvictionPolicy { unavailable_per_workload: Some(limit), ..policy("gentle") };

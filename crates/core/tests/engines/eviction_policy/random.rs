@@ -19,7 +19,8 @@ pub(super) enum Change {
     Hold(usize, i64),
     /// A hold of the first pod of the app on the node.
     HoldPod(usize, i64),
-    Restart,
+    /// A new process starts; it knows budgets and workloads so many milliseconds after nodes and pods.
+    Restart(i64),
     Pass(i64),
     Scale(u32),
 }
@@ -31,7 +32,7 @@ pub(super) fn change() -> impl Strategy<Value = Change> {
         1 => (0..4_usize).prop_map(Change::Allow),
         1 => (0..4_usize, 0..40_i64).prop_map(|(node, seconds)| Change::Hold(node, seconds)),
         1 => (0..4_usize, 1..40_i64).prop_map(|(pod, seconds)| Change::HoldPod(pod, seconds)),
-        1 => Just(Change::Restart),
+        1 => prop_oneof![Just(0), 1..20_000_i64].prop_map(Change::Restart),
         5 => (1..20_000_i64).prop_map(Change::Pass),
         1 => (8..14_u32).prop_map(Change::Scale),
     ]
@@ -106,7 +107,10 @@ pub(super) fn apply(world: &mut World, change: &Change) {
             let holds = hold(world, *seconds);
             world.change_pod(&format!("web-{at}"), |fact| fact.holds = holds);
         }
-        Change::Restart => world.restart(),
+        Change::Restart(list) => {
+            world.delays.list = *list;
+            world.restart();
+        }
         Change::Pass(millis) => world.pass(*millis),
         Change::Scale(replicas) => world.set_replicas("web", *replicas),
     }

@@ -40,11 +40,13 @@ pub(crate) struct Delays {
     pub(crate) budget: Millis,
     pub(crate) termination: Millis,
     pub(crate) replacement: Millis,
+    /// How much later than nodes and pods a process that starts knows namespaces, budgets and workloads.
+    pub(crate) list: Millis,
 }
 
 impl Default for Delays {
     fn default() -> Self {
-        Self { request: 20, watch: 30, budget: 50, termination: 1_000, replacement: 3_000 }
+        Self { request: 20, watch: 30, budget: 50, termination: 1_000, replacement: 3_000, list: 0 }
     }
 }
 
@@ -73,6 +75,7 @@ enum Happening {
     Gone(String),
     Replaced(String, String),
     Counted(String),
+    Listed,
 }
 
 pub(crate) struct World {
@@ -95,6 +98,8 @@ pub(crate) struct World {
     pub(crate) notices: Vec<EvictionNotice>,
     /// The effects that were pulled, with their time.
     pub(crate) effects: Vec<(Millis, EvictionEffect)>,
+    /// The process has not yet received the lists that only policies need.
+    is_listing: bool,
     later: BinaryHeap<Reverse<(Millis, u64)>>,
     happenings: BTreeMap<u64, Happening>,
     version: u64,
@@ -141,6 +146,7 @@ impl World {
             monitor: Monitor::default(),
             notices: Vec::new(),
             effects: Vec::new(),
+            is_listing: false,
             later: BinaryHeap::new(),
             happenings: BTreeMap::new(),
             version: 1,
@@ -318,7 +324,8 @@ impl World {
     /// The process crashes, and another one lists everything.
     pub(crate) fn restart(&mut self) {
         self.restarted = self.now;
-        self.happenings.retain(|_, happening| !matches!(happening, Happening::Arrives(_)));
+        self.happenings
+            .retain(|_, happening| !matches!(happening, Happening::Arrives(_) | Happening::Listed));
         self.engine = EvictionEngine::new(self.config.clone());
         self.list();
     }
@@ -360,6 +367,7 @@ impl World {
 
     fn happen(&mut self, happening: Happening) {
         match happening {
+            Happening::Arrives(input) if self.is_too_early(&input) => {}
             Happening::Arrives(input) => {
                 let now = self.time();
                 self.engine.handle(input, now);
@@ -376,6 +384,7 @@ impl World {
             }
             Happening::Replaced(name, app) => self.add_pod(&name, &app, "spare", |_| {}),
             Happening::Counted(name) => self.budget_counted(&name),
+            Happening::Listed => self.list_objects_of_policies(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Gives a process that starts the lists of everything.
 
-use super::{World, labels};
+use super::{Happening, World, labels};
 use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::eviction_policy::{NamespaceLabelsFact, ReplicatedKind};
@@ -9,13 +9,8 @@ use taintward_core::identity::Uid;
 use taintward_core::object_event::ObjectEvent;
 
 impl World {
+    /// A process that has started lists everything. The lists that only policies need may take longer.
     pub(super) fn list(&mut self) {
-        fn listed<F>(facts: impl IntoIterator<Item = F>) -> Vec<ObjectEvent<F>> {
-            let mut events = vec![ObjectEvent::ListStarted { silent_since: None }];
-            events.extend(facts.into_iter().map(|fact| ObjectEvent::Applied { fact, listed: true }));
-            events.push(ObjectEvent::ListCompleted);
-            events
-        }
         let pods: Vec<PodFact> = self
             .pods
             .values()
@@ -25,6 +20,23 @@ impl World {
             })
             .collect();
         let policies: Vec<_> = self.policies.iter().map(|policy| self.policy_fact(policy)).collect();
+        let mut inputs: Vec<EvictionInput> = Vec::new();
+        if self.config.policies {
+            inputs.extend(listed(policies).into_iter().map(EvictionInput::Policies));
+            self.is_listing = true;
+            match self.delays.list {
+                0 => self.list_objects_of_policies(),
+                delay => self.after(delay, Happening::Listed),
+            }
+        }
+        inputs.extend(listed(self.nodes.values().cloned()).into_iter().map(EvictionInput::Nodes));
+        inputs.extend(listed(pods).into_iter().map(EvictionInput::Pods));
+        let now = self.time();
+        inputs.into_iter().for_each(|input| self.engine.handle(input, now));
+    }
+
+    pub(super) fn list_objects_of_policies(&mut self) {
+        self.is_listing = false;
         let budgets: Vec<_> = self.budgets.keys().map(|name| self.budget_fact(name)).collect();
         let workloads: Vec<_> = self.replicas.keys().map(|app| self.workload_fact(app)).collect();
         let namespace = NamespaceLabelsFact {
@@ -34,19 +46,29 @@ impl World {
             labels: labels(&[("team", "shop")]),
         };
         let mut inputs: Vec<EvictionInput> = Vec::new();
-        let kinds = if self.config.policies { &ReplicatedKind::ALL[..] } else { &[] };
-        if self.config.policies {
-            inputs.extend(listed(policies).into_iter().map(EvictionInput::Policies));
-            inputs.extend(listed([namespace]).into_iter().map(EvictionInput::Namespaces));
-            inputs.extend(listed(budgets).into_iter().map(EvictionInput::Budgets));
-        }
-        for &kind in kinds {
+        inputs.extend(listed([namespace]).into_iter().map(EvictionInput::Namespaces));
+        inputs.extend(listed(budgets).into_iter().map(EvictionInput::Budgets));
+        for kind in ReplicatedKind::ALL {
             let of_kind = if kind == ReplicatedKind::Deployment { workloads.clone() } else { Vec::new() };
             inputs.extend(listed(of_kind).into_iter().map(|event| EvictionInput::Workloads(kind, event)));
         }
-        inputs.extend(listed(self.nodes.values().cloned()).into_iter().map(EvictionInput::Nodes));
-        inputs.extend(listed(pods).into_iter().map(EvictionInput::Pods));
         let now = self.time();
         inputs.into_iter().for_each(|input| self.engine.handle(input, now));
     }
+
+    /// Whether this is an event of a watch whose list the process has not yet received.
+    pub(super) fn is_too_early(&self, input: &EvictionInput) -> bool {
+        self.is_listing
+            && matches!(
+                input,
+                EvictionInput::Namespaces(_) | EvictionInput::Budgets(_) | EvictionInput::Workloads(..)
+            )
+    }
+}
+
+fn listed<F>(facts: impl IntoIterator<Item = F>) -> Vec<ObjectEvent<F>> {
+    let mut events = vec![ObjectEvent::ListStarted { silent_since: None }];
+    events.extend(facts.into_iter().map(|fact| ObjectEvent::Applied { fact, listed: true }));
+    events.push(ObjectEvent::ListCompleted);
+    events
 }
