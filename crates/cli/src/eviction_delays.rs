@@ -3,10 +3,12 @@
 //! - Invariant: the engine that is asked is private, and no effect of it is carried out.
 //! - See `eviction_delays/facts.rs` for what is listed, `eviction_delays/delay_watch.rs` for lists that are watched.
 
+mod cluster_policies;
 mod delay_watch;
 mod due_delays;
 mod facts;
 
+pub(crate) use cluster_policies::{ClusterPolicies, PolicySubject};
 pub(crate) use delay_watch::DelayWatch;
 pub(crate) use due_delays::{DueDelays, PodWait};
 pub(crate) use facts::EvictionFacts;

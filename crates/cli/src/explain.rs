@@ -21,6 +21,7 @@ use crate::cluster_state::details::{EventDetails, ObjectNames};
 use crate::cluster_state::related::{RelatedObjects, in_cluster, in_files};
 use crate::cluster_state::{ClusterReader, ClusterStateError, ObjectLists, no_nodes};
 use crate::completion_kind::CompletionKind;
+use crate::eviction_delays::ClusterPolicies;
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{API_VERSION, PrintError, PrintOptions, Printable};
 use crate::past_eviction::PastEviction;
@@ -28,7 +29,6 @@ use crate::runtime::Runtime;
 use crate::stderr;
 use crate::taint_note::TaintNote;
 use clap::Args;
-use eviction_policies::ClusterPolicies;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -147,14 +147,14 @@ impl ExplainContext {
             let named = cluster.named_namespace();
             let namespace = (!named.is_empty()).then(|| named.to_owned());
             let wanted = ObjectNames { pods, nodes, workloads, past, namespace: namespace.clone() };
-            let related = in_files(&options.filename, wanted, as_of, numeric);
+            let mut related = in_files(&options.filename, wanted, as_of, numeric);
             if related.state.snapshot.nodes().is_empty() {
                 return Err(no_nodes(related.state));
             }
             let policies = match &related.state.objects {
                 Some(objects) => {
                     let lists = ObjectLists::Files(objects);
-                    Runtime::new()?.block_on(ClusterPolicies::of(lists, &related.state.snapshot))
+                    Runtime::new()?.block_on(eviction_policies::read(lists, &mut related.state.snapshot))
                 }
                 None => ClusterPolicies::default(),
             };
@@ -165,10 +165,10 @@ impl ExplainContext {
             let reader = ClusterReader::of(cluster).await?;
             let namespace = Some(cluster.namespace(&reader.connected).to_owned());
             let wanted = ObjectNames { pods, nodes, workloads, past, namespace: namespace.clone() };
-            let related = in_cluster(&reader, wanted, as_of, numeric).await;
+            let mut related = in_cluster(&reader, wanted, as_of, numeric).await;
             let now = related.state.snapshot.now().wall;
             let controllers = ActiveControllers::of(&reader, now).await;
-            let policies = ClusterPolicies::of(reader.lists(), &related.state.snapshot).await;
+            let policies = eviction_policies::read(reader.lists(), &mut related.state.snapshot).await;
             Ok(Self { related, controllers: Some(controllers), policies, namespace })
         })
     }

@@ -225,8 +225,27 @@ impl ClusterSnapshot {
 
     /// Whether an annotation of a node or of a pod orders a hold, or has ordered one.
     pub fn has_ordered_holds(&self) -> bool {
-        self.nodes.iter().any(|node| !node.holds.is_empty())
-            || self.pods.iter().any(|pod| pod.holds.is_some())
+        self.nodes.iter().any(|node| !node.holds.is_empty()) || self.has_ordered_holds_of_pods()
+    }
+
+    /// Whether an annotation of a pod orders a hold, or has ordered one.
+    pub fn has_ordered_holds_of_pods(&self) -> bool {
+        self.pods.iter().any(|pod| pod.holds.is_some())
+    }
+
+    /// Removes the ordered holds of the pods for which `forbids` returns true; it gets each with its node and labels.
+    pub fn ignore_ordered_holds_of_pods(
+        &mut self,
+        mut forbids: impl FnMut(&SnapshotPod, &SnapshotNode, &Labels) -> bool,
+    ) {
+        let (nodes, label_sets) = (&self.nodes, &self.label_sets);
+        let held = self.pods.iter_mut().filter(|pod| pod.holds.is_some());
+        for pod in held {
+            let node = pod.node.map(|node| &nodes[node as usize]);
+            if node.is_some_and(|node| forbids(pod, node, &label_sets[pod.labels as usize])) {
+                pod.holds = None;
+            }
+        }
     }
 
     /// Removes these holds: the controller that evicts ignores them.

@@ -166,6 +166,17 @@ pub fn governing<'p, 't>(
     governing
 }
 
+/// Returns a policy that forbids holds of the pod (`allowHolds: false`), of those that apply to evictions because of one of
+/// these taints.
+pub fn forbidding_holds<'p, 't>(
+    policies: impl Iterator<Item = &'p EvictionPolicyFact> + Clone,
+    taints: impl IntoIterator<Item = &'t Taint>,
+    subject: EvictionSubject<'_>,
+) -> Option<&'p EvictionPolicyFact> {
+    let first = |taint| first_selecting(policies.clone(), taint, subject);
+    taints.into_iter().filter_map(first).find(|fact| !fact.policy.allow_holds)
+}
+
 /// Returns the policy that applies to an eviction because of this taint alone.
 pub(crate) fn first_selecting<'p>(
     policies: impl Iterator<Item = &'p EvictionPolicyFact>,

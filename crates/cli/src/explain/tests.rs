@@ -1,6 +1,5 @@
 //! Tests that explanations come true, with the real controller on a simulated cluster in virtual time.
 
-use super::eviction_policies::ClusterPolicies;
 use super::target::{TargetKind, parse as parse_targets};
 use super::{EXIT_CODES, ExplainContext, Explanations};
 use crate::active_controllers::{ActiveControllers, LeaseHolder};
@@ -9,6 +8,7 @@ use crate::cluster_state::details::ObjectNames;
 use crate::cluster_state::related::{in_cluster, in_files};
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::described::{check, document, schema};
+use crate::eviction_delays::ClusterPolicies;
 use crate::output::{PrintOptions, Printable as _, Terminal};
 use crate::sandbox::kube_client;
 use fakekube::api::{ApiServer, ResourcePath, WriteOptions};

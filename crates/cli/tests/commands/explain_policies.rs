@@ -70,3 +70,52 @@ fn a_due_pod_names_its_policy_its_budget_and_its_deadline() {
         assert!(explained.contains(words), "{words}: {explained}");
     }
 }
+
+/// Two pods that no toleration keeps, on a tainted node. Each has a hold of its own; a policy selects one of them.
+const HELD: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "n1"},
+     "spec": {"taints": [{"key": "maintenance", "effect": "NoExecute", "timeAdded": "2026-11-21T13:59:00Z"}]}},
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "urgent", "namespace": "shop", "uid": "a", "labels": {"app": "urgent"},
+      "annotations": {"taintward.io/hold": "{\"action\":\"hold\",\"since\":\"2026-11-21T13:58:00Z\",\"until\":\"2026-11-21T15:00:00Z\"}"}},
+     "status": {"startTime": "2026-11-21T12:00:00Z"},
+     "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "main"}]}},
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other", "namespace": "shop", "uid": "b", "labels": {"app": "other"},
+      "annotations": {"taintward.io/hold": "{\"action\":\"hold\",\"since\":\"2026-11-21T13:58:00Z\",\"until\":\"2026-11-21T15:00:00Z\"}"}},
+     "status": {"startTime": "2026-11-21T12:00:00Z"},
+     "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "main"}]}},
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "uid": "c", "labels": {"team": "shop"}}},
+    {"apiVersion": "taintward.io/v1alpha1", "kind": "EvictionPolicy", "metadata": {"name": "urgent", "uid": "d"},
+     "spec": {"taints": [{"key": "maintenance"}], "allowHolds": ALLOW,
+      "namespaceSelector": {"matchLabels": {"team": "shop"}}, "podSelector": {"matchLabels": {"app": "urgent"}}}}
+]}"#;
+
+#[test]
+fn a_hold_that_a_policy_forbids_does_not_count() {
+    let folder = TestFolder::named("explain-forbidden-holds");
+    let run = |command: &str, file: &str| {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        program
+            .args(command.split(' '))
+            .args(["-f", file, "--as-of", "2026-11-21T14:00:00Z"])
+            .env("TZ", "UTC");
+        text(&program.output().unwrap().stdout).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let held = "holds it until";
+    let forbidden =
+        "its annotation taintward.io/hold does not count: eviction policy urgent forbids holds of pods";
+    for (allow, urgent, due) in [("true", held, "15:00:00"), ("false", forbidden, "13:59:00")] {
+        let file = folder.write("cluster.json", &HELD.replace("ALLOW", allow));
+        let explained = run("explain pod/urgent", &file);
+        assert!(explained.contains(urgent), "{explained}");
+        assert_eq!(explained.contains(held), allow == "true", "{explained}");
+        let other = run("explain pod/other", &file);
+        assert!(other.contains(held) && !other.contains("does not count"), "{other}");
+        let pending: serde_json::Value = serde_json::from_str(&run("pending -A -o json", &file)).unwrap();
+        let rows = pending["items"].as_array().unwrap();
+        let times = ["urgent", "other"].map(|pod| {
+            let row = rows.iter().find(|row| row["pod"] == pod).unwrap();
+            row["evictedAt"].as_str().unwrap().to_owned()
+        });
+        assert_eq!(times, [format!("2026-11-21T{due}Z"), "2026-11-21T15:00:00Z".to_owned()]);
+    }
+}

@@ -3,6 +3,7 @@
 //! - Invariant: only what objects show is reported.
 
 use super::{PodExplanation, PodLocation, ending};
+use crate::explain::eviction_policies;
 use crate::explain::text_parts::wall;
 use taintward_core::time::{Span, Wall};
 use taintward_core::verdict::Outcome;
@@ -20,11 +21,12 @@ pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
     sentences
 }
 
-/// What an eviction policy does with it.
+/// What eviction policies do with it.
 fn policy(explanation: &PodExplanation<'_>) -> Vec<String> {
     let (Some(pod), PodLocation::On(node)) = (explanation.pod, explanation.place) else { return Vec::new() };
     let (snapshot, Some(due)) = (explanation.snapshot(), explanation.leaves()) else { return Vec::new() };
-    explanation.context.policies.sentences(snapshot, (pod, &snapshot.nodes()[node].labels), due)
+    let policies = &explanation.context.policies;
+    eviction_policies::sentences(policies, snapshot, (pod, &snapshot.nodes()[node].labels), due)
 }
 
 /// A terminating pod is removed when its containers have ended and its finalizers are gone.
