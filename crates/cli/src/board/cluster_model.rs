@@ -11,6 +11,7 @@ use super::views::{
     ChangeView, Heading, LimitView, NodeHealth, NodeStatusView, PodPhase, PodView, SnapshotView, WorkloadView,
 };
 use super::workload_object::{BudgetObject, WorkloadObject};
+use crate::eviction_delays::DueDelays;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use taintward_core::identity::{NodeName, Uid};
@@ -176,8 +177,7 @@ impl ClusterModel {
                 changes.push(change);
             }
         });
-        self.decisions.pods(now, &changes, &[]);
-        self.pending.add_pods(changes, self.pods_max);
+        self.add_pods(changes, now);
         if !was_followed {
             self.pending.is_whole = true;
             self.pods.take_overdue(now);
@@ -210,10 +210,18 @@ impl ClusterModel {
         self.pending.is_any |= !self.budgets.take_changes().is_empty();
     }
 
-    /// What delays due pods was read again.
-    pub(crate) fn set_delays(&mut self, delays: Vec<LimitView>) {
-        self.delays = delays;
+    /// What delays due pods was read again; pods of one namespace are shown, or all if it is empty.
+    pub(crate) fn set_delays(&mut self, delays: DueDelays, namespace: &str, now: Now) {
+        self.delays = limits::delays(&delays, namespace, Now::of_wall(now.wall));
         self.pending.is_any = true;
+        let mut changes = Vec::new();
+        self.pods.set_delays(delays, now, |change| changes.push(change));
+        self.add_pods(changes, now);
+    }
+
+    fn add_pods(&mut self, changes: Vec<PodChange>, now: Now) {
+        self.decisions.pods(now, &changes, &[]);
+        self.pending.add_pods(changes, self.pods_max);
     }
 
     /// Whether a pod is due, and the number of pods.

@@ -128,6 +128,9 @@ fn entry(change: &PodChange, now: Now) -> Option<(ClusterChange, &'static str, S
     match (change.before.as_ref().filter(|state| state.leaves()), change.after.as_ref()) {
         (None, Some(state)) if state.leaves() => line(ClusterChange::CountingDown, state),
         (None, _) => None,
+        (Some(old), Some(new)) if new.delay.is_some() && new.delay != old.delay => {
+            line(ClusterChange::Delayed, new)
+        }
         (Some(old), Some(new)) if new.leaves() => ((old.at, &old.taint) != (new.at, &new.taint))
             .then(|| line(ClusterChange::Changed, new))
             .flatten(),
@@ -154,6 +157,7 @@ fn plural(kind: ClusterChange, label: &str) -> &'static str {
         ClusterChange::Cancelled if label == "Held" => "are held",
         ClusterChange::Changed => "have another deadline",
         ClusterChange::Cancelled => "stay",
+        ClusterChange::Delayed => "are due, and wait",
         ClusterChange::Overdue => "are overdue",
         ClusterChange::Finished => "are finished",
         _ if label == "Evicted" => "were evicted",

@@ -3,7 +3,6 @@
 use super::BoardSource;
 use super::board_state::BoardState;
 use super::cluster_model::ClusterModel;
-use super::limits;
 use super::node_object::NodeObject;
 use super::workload_object::{DaemonSet, Deployment, StatefulSet};
 use crate::eviction_delays::DelayWatch;
@@ -70,9 +69,8 @@ pub(super) async fn run(source: &BoardSource, state: &BoardState) -> Infallible 
         tokio::select! {
             Some(update) = updates.recv() => state.update(|model| update(model, source.clock.now())),
             () = delays.changed() => {
-                let now = Now::of_wall(source.clock.now().wall);
-                let shown = limits::delays(&delays.delays(), &source.namespace, now);
-                state.update(|model| model.set_delays(shown));
+                let now = source.clock.now();
+                state.update(|model| model.set_delays(delays.delays(), &source.namespace, now));
             }
             _ = tick.tick() => {
                 let (any, pods) = state.due(source.clock.now());

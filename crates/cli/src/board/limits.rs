@@ -1,4 +1,5 @@
-//! Lists what delays evictions and taints: holds, zones with too many unhealthy nodes, disruption budgets.
+//! Lists what delays evictions and taints: holds, eviction policies, the brake, zones with too many unhealthy nodes,
+//! disruption budgets.
 
 use super::views::{LimitView, PodPhase, PodView};
 use crate::eviction_delays::{DueDelays, DuePod, PodWait};

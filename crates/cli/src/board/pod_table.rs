@@ -2,6 +2,7 @@
 
 use super::views::{PodPhase, PodState, PodView};
 use crate::cluster_change::OVERDUE_AFTER;
+use crate::eviction_delays::DueDelays;
 use crate::live_verdicts::LiveVerdicts;
 use serde::{Serialize, Serializer};
 use std::collections::btree_map::Range;
@@ -21,6 +22,7 @@ use taintward_kube::decode::DecodedPod;
 pub(crate) struct PodTable {
     verdicts: LiveVerdicts,
     pods: BTreeMap<NodeName, PodsByUid>,
+    delays: DueDelays,
 }
 
 type PodsByUid = BTreeMap<Uid, ShownPod>;
@@ -46,7 +48,8 @@ pub(crate) struct PodChange {
 
 impl PodTable {
     pub(crate) fn new() -> Self {
-        Self { verdicts: LiveVerdicts::new(NumericOperators::Off), pods: BTreeMap::new() }
+        let verdicts = LiveVerdicts::new(NumericOperators::Off);
+        Self { verdicts, pods: BTreeMap::new(), delays: DueDelays::default() }
     }
 
     /// Whether nodes and pods were listed once; before, the verdicts are incomplete.
@@ -68,6 +71,14 @@ impl PodTable {
             pods.entry(uid).or_insert(new).is_held = held.is_some();
         }
         self.verdicts.handle_pod(event, now);
+    }
+
+    /// What delays due pods was read again: judges all pods, and passes on those with another state.
+    pub(crate) fn set_delays(&mut self, delays: DueDelays, now: Now, mut changed: impl FnMut(PodChange)) {
+        self.delays = delays;
+        for node in self.pods.keys().cloned().collect::<Vec<_>>() {
+            self.judge(&node, now, &mut changed);
+        }
     }
 
     /// Judges pods with changed facts, and passes on the pods with another state.
@@ -95,9 +106,14 @@ impl PodTable {
             let pod = PodRef { node: node.clone(), uid: uid.clone() };
             let Some((_, verdict, taints)) = engine.explain(&pod, now) else { continue };
             let taint = verdict.decisive.map(|at| Arc::from(taints[at].taint.to_string()));
-            let state = state(&verdict, taint, entry.is_held && !taints.is_empty(), now);
+            let mut state = state(&verdict, taint, entry.is_held && !taints.is_empty(), now);
+            let delay = self.delays.of(&uid.to_string()).filter(|_| state.phase == PodPhase::Due);
+            if let Some(delay) = delay {
+                (state.phase, state.delay) = (PodPhase::Delayed, Some(delay.category));
+            }
             if entry.state.as_ref() != Some(&state) {
-                entry.is_overdue &= state.at == entry.state.as_ref().and_then(|before| before.at);
+                entry.is_overdue &=
+                    state.delay.is_none() && state.at == entry.state.as_ref().and_then(|before| before.at);
                 let before = entry.state.replace(state.clone());
                 changed(change(&entry.id, before, Some(state)));
             }
@@ -107,13 +123,16 @@ impl PodTable {
         }
     }
 
-    /// The pods that became overdue, each once.
+    /// The pods that became overdue, each once. A delayed pod is not overdue.
     pub(crate) fn take_overdue(&mut self, now: Now) -> Vec<PodView> {
         let latest = now.wall.as_micros().saturating_sub(OVERDUE_AFTER.as_micros()).div_euclid(1_000_000);
         let mut overdue = Vec::new();
         for (node, pods) in &mut self.pods {
             for entry in pods.values_mut().filter(|entry| !entry.is_overdue) {
                 let Some(state) = entry.state.as_ref().filter(|state| state.leaves()) else { continue };
+                if state.delay.is_some() {
+                    continue;
+                }
                 if state.at.is_some_and(|at| at <= latest) {
                     entry.is_overdue = true;
                     overdue.push(PodView { id: entry.id.clone(), node: node.clone(), state: state.clone() });
@@ -182,7 +201,7 @@ fn views<'t>(nodes: impl Iterator<Item = (&'t NodeName, &'t PodsByUid)>) -> impl
 impl PodState {
     /// Whether the pod will be evicted, now or later.
     pub(crate) fn leaves(&self) -> bool {
-        matches!(self.phase, PodPhase::Counting | PodPhase::Due)
+        matches!(self.phase, PodPhase::Counting | PodPhase::Due | PodPhase::Delayed)
     }
 }
 
@@ -190,10 +209,10 @@ fn state(verdict: &Verdict, taint: Option<Arc<str>>, is_held: bool, now: Now) ->
     let second = |at: Mono| Some(now.wall_of(at).as_micros().saturating_add(500_000).div_euclid(1_000_000));
     match verdict.outcome {
         Outcome::StaysUntil(until) => {
-            PodState { phase: PodPhase::Counting, at: second(until), taint, is_finished: false }
+            PodState { phase: PodPhase::Counting, at: second(until), taint, ..PodState::default() }
         }
         Outcome::Leaves { due } => {
-            PodState { phase: PodPhase::Due, at: second(due), taint, is_finished: false }
+            PodState { phase: PodPhase::Due, at: second(due), taint, ..PodState::default() }
         }
         Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating)) => {
             PodState { phase: PodPhase::Terminating, ..PodState::default() }

@@ -6,6 +6,7 @@ use super::node_object::NodeObject;
 use super::views::Heading;
 use super::workload_object::{BudgetObject, Deployment, WorkloadObject};
 use crate::cluster_change::ClusterChange;
+use crate::eviction_delays::DueDelays;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use taintward_core::object_event::ObjectEvent;
@@ -118,6 +119,30 @@ fn viewers_get_the_begin_and_the_end_of_a_countdown_only() {
     let changes = change(&mut model, 61).unwrap();
     assert_eq!(changes["deletedPods"], json!(["web"]));
     assert_eq!(decisions(&changes), [("Deleted", "shop/web", "was evicted because of k=v:NoExecute")]);
+}
+
+#[test]
+fn a_delayed_pod_is_not_overdue_until_nothing_delays_it() {
+    let mut model = followed(&["web", "other"]);
+    model.nodes(applied(&node_with("n1", "True", true)), after(0));
+    change(&mut model, 0).unwrap();
+    model.nodes(applied(&node_with("n1", "True", true)), after(20));
+    model.pods(applied(&pod_on("n1", "web")), after(20));
+    change(&mut model, 20);
+    model.set_delays(DueDelays::with_budget("web"), "", after(22));
+    let delayed = change(&mut model, 22).unwrap();
+    assert_eq!(delayed["pods"], json!([["web", "shop", "web", "n1", 3, START + 20, "k=v:NoExecute"]]));
+    assert_eq!(decisions(&delayed), [("Delayed", "shop/web", "has been due for 2s, and waits")]);
+    assert_eq!(delayed["limits"][0]["kind"], "delayed");
+    let late = change(&mut model, 26).unwrap();
+    assert_eq!(decisions(&late), [("Overdue", "shop/other", "is overdue: its deadline was 6s ago")]);
+    model.set_delays(DueDelays::with_budget("web"), "", after(27));
+    assert_eq!(change(&mut model, 27), None, "it is delayed by the same");
+    model.set_delays(DueDelays::default(), "", after(30));
+    let freed = change(&mut model, 30).unwrap();
+    assert_eq!(freed["pods"], json!([["web", "shop", "web", "n1", 2, START + 20, "k=v:NoExecute"]]));
+    assert_eq!(decisions(&freed), [("Overdue", "shop/web", "is overdue: its deadline was 10s ago")]);
+    assert_eq!(freed["limits"], json!([]));
 }
 
 #[test]
@@ -331,7 +356,7 @@ fn a_held_pod_and_a_budget_that_blocks_are_limits() {
     let budget = json!({"metadata": {"name": "web", "namespace": "shop", "uid": "b"}, "status": status});
     model.budgets(applied::<BudgetObject>(&budget), after(0));
     let changes = change(&mut model, 0).unwrap();
-    assert_eq!(changes["pods"][0][4], 3);
+    assert_eq!(changes["pods"][0][4], 4);
     let limits = changes["limits"].as_array().unwrap();
     let kinds: Vec<(&str, &str)> =
         limits.iter().map(|one| (one["kind"].as_str().unwrap(), one["about"].as_str().unwrap())).collect();

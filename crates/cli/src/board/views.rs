@@ -5,6 +5,7 @@
 use crate::cluster_change::ClusterChange;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
+use taintward_core::eviction::DelayCategory;
 use taintward_core::identity::{NodeName, PodId};
 use taintward_core::time::Wall;
 
@@ -87,17 +88,20 @@ pub(crate) enum PodPhase {
     Counting = 1,
     /// It is due for eviction, and is not deleted yet.
     Due = 2,
+    /// It is due, and an eviction policy or the brake delays its eviction.
+    Delayed = 3,
     /// A hold has cleared its seconds.
-    Held = 3,
-    Terminating = 4,
+    Held = 4,
+    Terminating = 5,
 }
 
 impl PodPhase {
     /// The words for each phase, of one pod and of several, and what it means.
-    pub(crate) const WORDS: [[&str; 3]; 5] = [
+    pub(crate) const WORDS: [[&str; 3]; 6] = [
         ["stays", "stay", "no taint of its node evicts it"],
         ["counting down", "counting down", "it is evicted when its time is over, as the ring shows"],
         ["due", "due", "its time is over, and it is deleted now"],
+        ["delayed", "delayed", "it is due, and an eviction policy or the brake delays it"],
         ["held", "held", "its countdown is paused until a hold ends"],
         ["terminating", "terminating", "it is deleted, and its containers stop"],
     ];
@@ -111,6 +115,8 @@ pub(crate) struct PodState {
     pub(crate) at: Option<i64>,
     /// The taint that decides.
     pub(crate) taint: Option<Arc<str>>,
+    /// What delays it, if it is due.
+    pub(crate) delay: Option<DelayCategory>,
     /// Its containers have ended, and its object still exists.
     pub(crate) is_finished: bool,
 }
@@ -186,7 +192,7 @@ pub(crate) struct Heading<'a> {
 pub(crate) struct SnapshotView<'a> {
     pub(crate) cluster: &'a str,
     pub(crate) sandbox: bool,
-    pub(crate) phases: [[&'static str; 3]; 5],
+    pub(crate) phases: [[&'static str; 3]; 6],
     /// What the page shows, and what a user can do.
     pub(crate) hint: &'static str,
     /// For requests that change the sandbox.

@@ -82,3 +82,34 @@ impl<P> PodWait<P> {
         waits
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_core::eviction::DelayCategory;
+    use taintward_core::identity::Uid;
+    use taintward_core::time::Mono;
+
+    impl DueDelays {
+        /// One pod of the namespace `shop` waits for a budget.
+        pub(crate) fn with_budget(name: &str) -> Self {
+            let delay = PodDelay {
+                category: DelayCategory::Budget,
+                policy: Some("gentle".to_owned()),
+                message: "waits for budget shop/web".to_owned(),
+                forced_at: None,
+                release: None,
+                budget: None,
+            };
+            let pod = DuePod {
+                namespace: "shop".to_owned(),
+                pod: name.to_owned(),
+                uid: Uid::new(name),
+                node: "n1".to_owned(),
+                since: Mono::from_secs(0),
+                delay: Some(delay),
+            };
+            Self { pods: [(name.to_owned(), pod)].into(), unread: Vec::new() }
+        }
+    }
+}

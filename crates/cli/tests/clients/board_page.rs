@@ -73,6 +73,11 @@ fn a_countdown_is_shown_and_ends() {
     server.submit(&json!({"now": NOW + 262.0, "pods": [due]}));
     browser.until("it is overdue", &format!("{first}.startsWith('overdue 1')")).unwrap();
     assert_eq!(count(&mut browser, "[transform].s2"), 1);
+    let delayed = json!(["uid-web-1", "shop", "web-1", "n1", 3, NOW + 252.0, "maintenance=now:NoExecute"]);
+    server.submit(&json!({"now": NOW + 262.0, "pods": [delayed]}));
+    browser.until("it is delayed", &format!("{first}.startsWith('delayed')")).unwrap();
+    assert_eq!(count(&mut browser, "[transform].s3"), 1);
+    assert_eq!(browser.evaluate("document.title").unwrap(), "1 to evict · Taintward board");
     server.submit(&json!({"now": NOW + 263.0, "deletedPods": ["uid-web-1"]}));
     browser.until("it is gone", "document.querySelectorAll('#leaving .row').length === 0").unwrap();
     assert_eq!(

@@ -45,7 +45,7 @@ fn as_on_the_board(list: &Value) -> BTreeMap<String, BoardRow> {
         (text(&row["pod"]), (1, at.as_second(), text(&row["taint"])))
     });
     let held = list["held"].as_array().unwrap().iter();
-    counting.chain(held.map(|row| (text(&row["pod"]), (3, 0, String::new())))).collect()
+    counting.chain(held.map(|row| (text(&row["pod"]), (4, 0, String::new())))).collect()
 }
 
 /// What a new viewer of the board sees, which has so many pods.
@@ -109,7 +109,7 @@ async fn the_board_has_pods_without_a_time(harness: &ManagedHarness, board: &Arc
         })
         .await;
     let row = |name: &str, phase| (name.to_owned(), (phase, 0, String::new()));
-    the_board_agrees(board, BTreeMap::from([row("stays", 0), row("deleted", 4)])).await;
+    the_board_agrees(board, BTreeMap::from([row("stays", 0), row("deleted", 5)])).await;
     assert_eq!(object(harness, &["pending", "-A"]).await["items"], json!([]));
     assert_eq!(object(harness, &["explain", "pod/stays"]).await["outcome"], "Stays");
 }

@@ -1,4 +1,4 @@
-// Shows a cluster's taints, and the pods that they evict, from the events of `taintward board`.
+// Shows taints and the pods that they evict, from the events of `taintward board`.
 //
 // - Text of the cluster becomes text nodes only, without characters that hide or turn text.
 // - Only items on the screen have elements.
@@ -12,15 +12,16 @@ const clean = text => String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\uff
 
 // The fields of a pod; this page adds RING and WORDS.
 const [ID, SPACE, NAME, NODE, STATE, UNTIL, WHY, RING, WORDS] = Array(9).keys()
-const [, COUNTS, DUE, HELD] = Array(4).keys()
+const [, COUNTS, DUE, DELAYED, HELD] = Array(5).keys()
 const MARKS = [
 	'M0-4a4 4 0 1 1 0 8a4 4 0 1 1 0-8',
 	'M0-5a5 5 0 1 1 0 10a5 5 0 1 1 0-10',
 	'M0-7L7 0L0 7L-7 0Z',
+	'M-6-6H6L-6 6H6z',
 	'M-5-6h3.5v12h-3.5zM1.5-6h3.5v12h-3.5z',
 	'M-4-4L4 4M4-4L-4 4',
 ]
-// The states of a node as cells of 10 pixels; the most urgent last.
+// The states of nodes as cells of 10 pixels; the most urgent last.
 const CELLS = [
 	['ready', 'm1 1h8v8h-8z'],
 	['cordoned', 'm1.8 1.8h6.4v6.4h-6.4z'],
@@ -101,7 +102,7 @@ function put(element, text, className) {
 	if (className !== undefined && element.className !== className) element.className = className
 }
 
-/** The children become these, in this order; what stays in place keeps the focus. */
+/** The children become these, in order; what stays in place keeps the focus. */
 function sync(parent, wanted) {
 	const all = new Set(wanted)
 	for (const child of [...parent.children]) if (!all.has(child)) child.remove()
@@ -112,7 +113,7 @@ function sync(parent, wanted) {
 	}
 }
 
-/** The top and the bottom of an element's part in the window. */
+/** Top and bottom of an element's part in the window. */
 function opening(element) {
 	const {top, bottom} = rect(element)
 	return [Math.max(top, 0), Math.min(bottom, innerHeight)]
@@ -189,7 +190,7 @@ function listOf(list, scroller, row, lines = 2) {
 	return {show, draw}
 }
 
-/** Cells of one size in one SVG: its place tells which one is under the pointer. */
+/** Cells of one size in one SVG: the place tells which is under the pointer. */
 function gridOf(cell, title, ref) {
 	let items = []
 	let columns = 1
@@ -219,7 +220,7 @@ function gridOf(cell, title, ref) {
 
 function site(name) {
 	// Random: a site of a later whole state has other versions.
-	if (!sites.has(name)) sites.set(name, {pods: new Map(), counts: [0, 0, 0, 0, 0], version: Math.random()})
+	if (!sites.has(name)) sites.set(name, {pods: new Map(), counts: Array(6).fill(0), version: Math.random()})
 	return sites.get(name)
 }
 
@@ -242,7 +243,7 @@ function putPod(pod) {
 	const before = pods.get(pod[ID])
 	removePod(pod[ID])
 	const on = count(pod, 1)
-	// A ring is full where its taint began, or where this page first saw the deadline.
+	// A ring is full where its taint began, or this page first saw the deadline.
 	const since = on.node?.taints.find(taint => taint.text === pod[WHY])?.addedAt
 	const same = before?.[UNTIL] === pod[UNTIL] && before[RING]
 	pod[RING] = same || Math.max(1, pod[UNTIL] - (since && since < pod[UNTIL] ? since : clock()))
@@ -273,7 +274,7 @@ function putNode(node) {
 function apply(message) {
 	if (message.phases) {
 		for (const map of [nodes, pods, workloads, sites]) map.clear()
-		totals = [0, 0, 0, 0, 0]
+		totals = Array(6).fill(0)
 		state = {speed: 1, decisions: [], limits: []}
 	}
 	const decisions = [...state.decisions, ...(message.decisions ?? [])].slice(-200)
@@ -329,7 +330,7 @@ function chip({text, note, effect, addedAt, manager}) {
 	return made
 }
 
-const RANKS = [4, 1, 0, 2, 3]
+const RANKS = '510234'
 function urgency(a, b) {
 	return RANKS[a[STATE]] - RANKS[b[STATE]] || a[UNTIL] - b[UNTIL] || order(a[SPACE], b[SPACE]) || order(a[NAME], b[NAME])
 }
@@ -337,7 +338,7 @@ function urgency(a, b) {
 function cellOf(node) {
 	if (node.health !== 'Ready') return 5
 	const {counts} = node.site
-	return counts[DUE] ? 4 : counts[COUNTS] ? 3 : node.taints.some(isOut) ? 2 : node.unschedulable ? 1 : 0
+	return counts[DUE] + counts[DELAYED] ? 4 : counts[COUNTS] ? 3 : node.taints.some(isOut) ? 2 : node.unschedulable ? 1 : 0
 }
 
 function drawLegend(kinds, name, viewBox) {
@@ -514,13 +515,13 @@ const decisionList = listIn('decisions', one => [
 ])
 
 function drawLists() {
-	const left = values(pods).filter(pod => pod[STATE] >= COUNTS && pod[STATE] <= HELD && podFound(pod))
+	const left = values(pods).filter(pod => pod[STATE] && pod[STATE] <= HELD && podFound(pod))
 	leaving.show(left.sort(urgency), 'No pod has a deadline.')
 	put($('leaving').querySelector('.quiet'), left.length ? plural(left.length, 'pod') : '')
 	const all = values(workloads).filter(one => found(one.words))
 	workloadList.show(all.sort((a, b) => b.few - a.few || order(a.words, b.words)), 'No workload.')
 	decisionList.show(state.decisions.filter(one => found(` ${one.text} node:${one.node} ${one.pod} `.toLowerCase())).reverse(), 'None so far.')
-	const limits = state.limits.slice(0, 100).map(one => h('li', {}, h('b.c3', {}, one.kind), ' ', h('bdi.quiet', {}, one.about), h('br'), bdi(one.text)))
+	const limits = state.limits.slice(0, 100).map(one => h('li', {}, h('b.c4', {}, one.kind), ' ', h('bdi.quiet', {}, one.about), h('br'), bdi(one.text)))
 	const list = $('limits').querySelector('ul')
 	list.dataset.none = limits.length ? '' : 'Nothing.'
 	list.replaceChildren(...limits)
@@ -531,9 +532,9 @@ function drawHead() {
 	put($('speed'), state.speed === 1 ? '' : `at ${state.speed}× speed`)
 	put($('problem'), state.problem ?? '')
 	const told = [['', nodes.size, 'nodes'], ['c2', values(nodes).filter(node => node.health !== 'Ready').length, 'not ready'], ['', pods.size, 'pods']]
-	for (let index = COUNTS; index <= 4; index++) told.push([`c${index}`, totals[index], state.phases[index][1]])
+	for (let index = COUNTS; index <= 5; index++) told.push([`c${index}`, totals[index], state.phases[index][1]])
 	$('totals').replaceChildren(...told.map(([name, count, text]) => h('li', {}, h(`b.${count ? name : ''}`, {}, number(count)), ` ${text}`)))
-	document.title = `${totals[COUNTS] + totals[DUE]} to evict · Taintward board`
+	document.title = `${totals[COUNTS] + totals[DUE] + totals[DELAYED]} to evict · Taintward board`
 	const tools = $('tools')
 	if (state.sandbox && !tools.firstChild) {
 		const file = h('input', {type: 'file', hidden: '', onchange: async () => act({verb: 'load', text: await file.files[0].text()})})
@@ -579,7 +580,7 @@ function command(text) {
 	return h('div.tools', {}, code, button('Copy', copy, `Copy ${text}`))
 }
 
-/** Shows the output of a command: tables keep their columns, sentences wrap. */
+/** Shows a command's output: tables keep their columns, sentences wrap. */
 async function ask(box, path, query) {
 	const [good, text] = await request(`${path}?${new URLSearchParams(query)}`)
 	box.className = good ? 'told' : 'told failed'
@@ -743,7 +744,7 @@ onkeydown = event => {
 	}
 }
 
-// After changes the whole screen is drawn, each second the visible parts.
+// Changes draw the whole screen, each second the visible parts.
 
 let drawing = 0
 function draw(least = 2) {

@@ -43,7 +43,7 @@ pub(crate) fn board_pod(name: &str, node: &str, deadline: Option<f64>) -> Value 
 pub(crate) fn state(nodes: &[Value], pods: &[Value]) -> Value {
     json!({
         "cluster": "context kind-a, https://127.0.0.1:6443", "now": NOW, "speed": 1, "sandbox": false, "problem": null,
-        "phases": [["stays", "stay", ""], ["counting down", "counting down", "A"], ["due", "due", "B"], ["held", "held", "C"], ["terminating", "terminating", ""]],
+        "phases": [["stays", "stay", ""], ["counting down", "counting down", "A"], ["due", "due", "B"], ["delayed", "delayed", "D"], ["held", "held", "C"], ["terminating", "terminating", ""]],
         "hint": "Open a node.",
         "nodes": nodes, "pods": pods, "workloads": [], "limits": [], "decisions": [],
     })
