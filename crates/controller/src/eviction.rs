@@ -196,7 +196,7 @@ impl Controller for EvictionController {
             braked_keys: stats.braked_keys,
             oldest_due: stats.oldest_due,
         });
-        context.metrics.eviction_policies.set_delayed(stats.braked_pods, stats.oldest_delayed);
+        context.metrics.eviction_policies.set_delayed(stats.delayed, stats.oldest_delayed);
         context.metrics.queues.depth(Queue::Pod, due);
     }
 

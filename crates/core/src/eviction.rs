@@ -33,7 +33,7 @@ mod work_queue;
 
 pub use config::{CONFIRM_AGE_LIMIT, DisruptionConditionPolicy, EvictionConfig};
 pub use delay_preview::UndelayedEviction;
-pub use delay_reason::{BrakedKey, DelayCategory, DelayedEviction, EvictionDelayReason};
+pub use delay_reason::{BrakedKey, DelayCategory, DelayedEviction, DelayedPods, EvictionDelayReason};
 pub use effect::EvictionEffect;
 pub use input::EvictionInput;
 pub use notice::{CancellationReason, EvictionNotice, EvictionReason, GoverningPolicy, TaintImpact};

@@ -5,7 +5,7 @@
 use super::names;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
-use taintward_core::eviction::{DelayCategory, EvictionPolicyStatus};
+use taintward_core::eviction::{DelayCategory, DelayedPods, EvictionPolicyStatus};
 use taintward_core::time::Mono;
 use taintward_server::closed_label;
 use taintward_server::metrics::{ByLabel, MetricsRegistry, TimeDirection, TimeGauge};
@@ -63,23 +63,26 @@ impl EvictionPolicyMetrics {
 
     /// What the policies do now.
     pub fn set<'s>(&self, statuses: impl Iterator<Item = &'s EvictionPolicyStatus> + Clone) {
-        let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-        for (category, reason) in [
-            (DelayCategory::Budget, DelayReason::Budget),
-            (DelayCategory::Limit, DelayReason::Limit),
-            (DelayCategory::Order, DelayReason::Order),
-            (DelayCategory::Policy, DelayReason::Policy),
-        ] {
-            let pods = statuses.clone().filter_map(|status| status.waiting.get(&category)).sum();
-            self.delayed.of(reason).set(number(pods));
-        }
         self.policies.set(number(statuses.clone().count()));
         self.blocked.set(number(statuses.filter(|status| !status.is_ready() || status.is_blocked()).count()));
     }
 
-    /// How many pods the brake delays, and since when the pod that anything has delayed longest is due.
-    pub fn set_delayed(&self, braked: usize, oldest_due: Option<Mono>) {
-        self.delayed.of(DelayReason::Brake).set(i64::try_from(braked).unwrap_or(i64::MAX));
+    /// How many pods are delayed, and since when the pod that anything has delayed longest is due.
+    pub fn set_delayed(&self, delayed: DelayedPods, oldest_due: Option<Mono>) {
+        for category in DelayCategory::ALL {
+            let reason = match category {
+                DelayCategory::Budget => DelayReason::Budget,
+                DelayCategory::Limit => DelayReason::Limit,
+                DelayCategory::Order => DelayReason::Order,
+                DelayCategory::Policy => DelayReason::Policy,
+                DelayCategory::Brake => DelayReason::Brake,
+            };
+            self.delayed.of(reason).set(number(delayed.of(category)));
+        }
         self.oldest_delayed.set(oldest_due);
     }
+}
+
+fn number(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -90,6 +90,9 @@ pub enum DelayCategory {
 }
 
 impl DelayCategory {
+    /// All, in their order.
+    pub const ALL: [Self; 5] = [Self::Budget, Self::Limit, Self::Order, Self::Policy, Self::Brake];
+
     /// Those of policies, in their order.
     pub const OF_POLICIES: [Self; 4] = [Self::Budget, Self::Limit, Self::Order, Self::Policy];
 
@@ -102,6 +105,26 @@ impl DelayCategory {
             Self::Policy => "Policy",
             Self::Brake => "Brake",
         }
+    }
+}
+
+/// How many due pods are delayed, by category.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DelayedPods([usize; DelayCategory::ALL.len()]);
+
+impl DelayedPods {
+    pub(crate) const fn add(&mut self, category: DelayCategory, pods: usize) {
+        self.0[category as usize] += pods;
+    }
+
+    /// Those of one category.
+    pub const fn of(self, category: DelayCategory) -> usize {
+        self.0[category as usize]
+    }
+
+    /// All of them.
+    pub fn total(self) -> usize {
+        self.0.iter().sum()
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) use objects::PolicyObjects;
 pub(crate) use subject::GateSubject;
 pub(crate) use wait_lists::Delay;
 
-use super::delay_reason::{DelayedEviction, EvictionDelayReason};
+use super::delay_reason::{DelayedEviction, DelayedPods, EvictionDelayReason};
 use super::order::EvictionOrder;
 use super::work_queue::QueueKey;
 use crate::eviction_policy::BudgetFact;
@@ -307,8 +307,8 @@ impl PolicyGate {
     }
 
     /// The number of pods that wait.
-    pub(crate) fn delayed(&self) -> usize {
-        self.lists.len()
+    pub(crate) fn delayed(&self) -> DelayedPods {
+        self.lists.count()
     }
 
     /// When the first of them was due.

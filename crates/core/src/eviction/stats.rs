@@ -1,5 +1,6 @@
 //! Defines what metrics and users can read from the eviction engine.
 
+use super::delay_reason::DelayedPods;
 use crate::api_error::ApiFailure;
 use crate::identity::{NodeName, PodName, PodRef, Uid};
 use crate::time::Mono;
@@ -22,7 +23,7 @@ pub struct EvictionStats {
     /// Due pods without an attempt that nothing delays.
     pub due: usize,
     /// Due pods that eviction policies or the brake delay.
-    pub delayed: usize,
+    pub delayed: DelayedPods,
     /// The earliest due date among these.
     pub oldest_delayed: Option<Mono>,
     /// Pods whose eviction is in progress, waits for a retry, or is being withdrawn.
@@ -31,8 +32,6 @@ pub struct EvictionStats {
     pub oldest_due: Option<Mono>,
     /// Taint keys that the brake delays.
     pub braked_keys: usize,
-    /// Due pods that it delays.
-    pub braked_pods: usize,
     /// Pods are due, and no request for any of them has succeeded for a while.
     pub stall: Option<EvictionStall>,
 }

@@ -287,7 +287,6 @@ impl WorkQueue {
             in_hand: self.attempts.len(),
             oldest_due,
             braked_keys: self.gate.braked_keys(),
-            braked_pods: self.gate.braked_pods(),
             stall: self.stall.filter(|_| oldest_due.is_some()),
             ..others
         }

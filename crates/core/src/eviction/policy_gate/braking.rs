@@ -110,11 +110,6 @@ impl PolicyGate {
         self.brake.as_ref().map_or(0, Brake::engaged)
     }
 
-    /// The number of pods that it delays.
-    pub(crate) fn braked_pods(&self) -> usize {
-        self.lists.braked()
-    }
-
     pub(crate) fn take_brake_notices(&mut self) -> Vec<EvictionNotice> {
         self.brake.as_mut().map(Brake::take_notices).unwrap_or_default()
     }

@@ -2,6 +2,7 @@
 //!
 //! - Invariant: a list costs nothing while nothing changes: its pods have no timers except the deadlines of budgets.
 
+use crate::eviction::delay_reason::{DelayCategory, DelayedPods};
 use crate::eviction::order::EvictionOrder;
 use crate::eviction::work_queue::QueueKey;
 use crate::identity::{NodeName, PodRef, Uid};
@@ -41,6 +42,17 @@ impl WaitList {
     /// Both lists of a budget.
     pub(crate) fn of_budget(budget: &Uid) -> [Self; 2] {
         [true, false].map(|is_ready| Self::Budget { budget: budget.clone(), is_ready })
+    }
+
+    /// What delays its pods.
+    const fn category(&self) -> DelayCategory {
+        match self {
+            Self::Sync | Self::Policies => DelayCategory::Policy,
+            Self::Brake(_) => DelayCategory::Brake,
+            Self::BudgetsOf(_) | Self::UnknownBudget(_) | Self::Budget { .. } => DelayCategory::Budget,
+            Self::Workload(..) | Self::Node(..) | Self::Rate(_) => DelayCategory::Limit,
+            Self::Wave(..) => DelayCategory::Order,
+        }
     }
 
     /// Whether one pod of the list at a time gets its turn: the next one when that pod has not used up what they wait for.
@@ -250,8 +262,10 @@ impl WaitLists {
     }
 
     /// The number of pods that wait and do not have their turn.
-    pub(crate) fn len(&self) -> usize {
-        self.lists.values().map(BTreeSet::len).sum()
+    pub(crate) fn count(&self) -> DelayedPods {
+        let mut delayed = DelayedPods::default();
+        self.lists.iter().for_each(|(list, pods)| delayed.add(list.category(), pods.len()));
+        delayed
     }
 
     /// The pods of a node that the brake delays.
@@ -260,12 +274,6 @@ impl WaitLists {
         let of_node = self.pods.range(first..).take_while(move |(pod, _)| pod.node == *node);
         let braked = of_node.filter(|(_, waiting)| matches!(waiting.list, WaitList::Brake(_)));
         braked.map(|(pod, _)| pod)
-    }
-
-    /// The number of pods that the brake delays.
-    pub(crate) fn braked(&self) -> usize {
-        let lists = self.lists.iter().filter(|(list, _)| matches!(list, WaitList::Brake(_)));
-        lists.map(|(_, pods)| pods.len()).sum()
     }
 
     /// The pods that wait, with what they wait for.

@@ -5,7 +5,7 @@ use super::{graceful, left_on};
 use crate::common::EPOCH;
 use std::collections::BTreeSet;
 use taintward_core::engine::Engine;
-use taintward_core::eviction::EvictionNotice;
+use taintward_core::eviction::{DelayCategory, EvictionNotice};
 use taintward_core::node_limit::NodeLimit;
 use taintward_core::testkit::{taint, toleration};
 use taintward_core::time::Wall;
@@ -80,7 +80,7 @@ fn a_slip_costs_the_pods_of_the_first_nodes() {
     assert_eq!((world.monitor.deletions.len(), world.effects.len()), (deleted, requested));
     assert_eq!(world.engine.next_wakeup(), None, "pods that wait cost nothing");
     let stats = world.engine.stats();
-    assert_eq!((stats.braked_keys, stats.braked_pods), (1, 2_000 - deleted));
+    assert_eq!((stats.braked_keys, stats.delayed.of(DelayCategory::Brake)), (1, 2_000 - deleted));
     let count = 1_000 - deleted / 2;
     let reason = format!("- Brake {{ key: \"k\", nodes: {count}, limit: 10 }}");
     assert!(world.reasons().iter().all(|(_, one)| *one == reason), "{:?}", world.reasons().first());

@@ -2,6 +2,7 @@
 
 use super::world::{World, min_available};
 use super::{cluster, graceful, left_on};
+use taintward_core::eviction::DelayCategory;
 use taintward_core::fact::{NodeRespect, TaintRespect};
 use taintward_core::testkit::taint;
 use taintward_core::time::{Span, Wall};
@@ -33,8 +34,9 @@ fn pods_wait_for_their_budget_until_the_deadline() {
     annotate(&mut world, respect(Some(60), None).into(), &["maintenance:NoExecute"]);
     world.pass(59_000);
     assert_eq!(left_on(&world, "n1"), 1);
+    assert_eq!(world.engine.stats().delayed.of(DelayCategory::Budget), 1);
     world.pass(3_000);
-    assert_eq!(left_on(&world, "n1"), 0);
+    assert_eq!((left_on(&world, "n1"), world.engine.stats().delayed.total()), (0, 0));
 }
 
 #[test]
@@ -78,6 +80,7 @@ fn what_cannot_be_decoded_delays_until_it_is_corrected() {
     world.pass(3_600_000);
     assert_eq!(left_on(&world, "n1"), 1);
     assert_eq!(world.reasons(), [("n1-0".to_owned(), "- Policy".to_owned())]);
+    assert_eq!(world.engine.stats().delayed.of(DelayCategory::Policy), 1);
     annotate(&mut world, None, &["maintenance:NoExecute"]);
     world.pass(1_000);
     assert_eq!(left_on(&world, "n1"), 0);

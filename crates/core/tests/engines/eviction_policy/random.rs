@@ -4,6 +4,7 @@ use super::world::{World, min_available};
 use super::{graceful, left_on, policy, taint_nodes};
 use crate::common::EPOCH;
 use proptest::prelude::*;
+use taintward_core::eviction::DelayCategory;
 use taintward_core::eviction_policy::{BudgetRespect, EvictionPolicy, UnavailableLimit, WaveOrder};
 use taintward_core::fact::HoldPeriod;
 use taintward_core::node_limit::NodeLimit;
@@ -89,6 +90,15 @@ fn hold(world: &World, seconds: i64) -> Option<Box<[HoldPeriod]>> {
     (seconds > 0).then(|| [HoldPeriod { since, until: since.plus(Span::from_secs(seconds)) }].into())
 }
 
+/// The counts by category are those of the pods that are delayed.
+fn check_counts(world: &World) {
+    let counted = world.engine.stats().delayed;
+    for category in DelayCategory::ALL {
+        let delayed = world.engine.delayed().filter(|pod| pod.reason.category() == category).count();
+        assert_eq!(counted.of(category), delayed, "{category:?}: {:?}", world.reasons());
+    }
+}
+
 pub(super) fn apply(world: &mut World, change: &Change) {
     match change {
         Change::Taint(at) => taint_nodes(world, &[NODES[*at]], &["maintenance:NoExecute"]),
@@ -129,6 +139,7 @@ proptest! {
         let mut world = build(None, policy, needed);
         for change in &changes {
             apply(&mut world, change);
+            check_counts(&world);
         }
         world.set_replicas("web", 8);
         world.pass(1_800_000);
@@ -171,6 +182,7 @@ proptest! {
         let mut world = build(Some(NodeLimit { nodes: Some(brake), percent: None }), policy, needed);
         for change in &changes {
             apply(&mut world, change);
+            check_counts(&world);
         }
         world.set_replicas("web", 8);
         world.pass(3_600_000);
