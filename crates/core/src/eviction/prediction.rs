@@ -227,10 +227,14 @@ impl PredictedCluster {
         let budgets = self.engine.state.queue.gate().budgets(name.namespace(), &template);
         match &budgets[..] {
             [] => Ok(()),
+            // The default of `unhealthyPodEvictionPolicy`: a pod that is not ready takes no disruption of a budget whose
+            // requirement is met.
+            [only] if !self.engine.cache.is_ready(pod) && is_met(only) => Ok(()),
             [only] => {
                 let left =
                     only.allowed.and_then(|allowed| allowed.checked_sub(1)).ok_or(ApiFailure::Budget)?;
-                self.set_allowed(only.clone(), left, now);
+                let healthy = |healthy: u32| healthy.saturating_sub(1);
+                self.set_allowed(with_healthy(only.clone(), healthy), left, now);
                 Ok(())
             }
             _ => Err(ApiFailure::Unavailable),
@@ -260,7 +264,11 @@ impl PredictedCluster {
     fn replace(&mut self, pod: &PodRef, name: &PodName, template: PodTemplateFact, now: Now) {
         let budgets = self.engine.state.queue.gate().budgets(name.namespace(), &template);
         for budget in budgets {
-            let allowed = budget.allowed.map_or(0, |allowed| allowed.saturating_add(1));
+            let budget = with_healthy(budget, |healthy| healthy.saturating_add(1));
+            let allowed = match budget.budget.status {
+                Some(status) => status.healthy.saturating_sub(status.desired),
+                None => budget.allowed.map_or(0, |allowed| allowed.saturating_add(1)),
+            };
             self.set_allowed(budget, allowed, now);
         }
         if template.workload.is_none() {
@@ -287,4 +295,16 @@ impl PredictedCluster {
         };
         self.engine.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }), now);
     }
+}
+
+/// Whether as many pods are healthy as the budget requires, and at least one.
+fn is_met(fact: &BudgetFact) -> bool {
+    fact.budget.status.is_some_and(|status| status.desired > 0 && status.healthy >= status.desired)
+}
+
+fn with_healthy(mut fact: BudgetFact, change: impl Fn(u32) -> u32) -> BudgetFact {
+    if let Some(status) = &mut fact.budget.status {
+        status.healthy = change(status.healthy);
+    }
+    fact
 }

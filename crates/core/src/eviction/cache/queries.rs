@@ -82,6 +82,11 @@ impl Cache {
         self.nodes.get(&pod.node)?.pods.get(&pod.uid)?.template().fact.as_deref()
     }
 
+    /// Whether the pod is known to be ready.
+    pub(in crate::eviction) fn is_ready(&self, pod: &PodRef) -> bool {
+        self.nodes.get(&pod.node).and_then(|entry| entry.pods.get(&pod.uid)).is_some_and(|known| known.ready)
+    }
+
     /// Returns the version of a pod, if it is known.
     pub(in crate::eviction) fn version(&self, pod: &PodRef) -> Option<ResourceVersion> {
         self.nodes.get(&pod.node)?.pods.get(&pod.uid)?.version()

@@ -86,6 +86,24 @@ fn a_budget_delays_until_replacements_are_ready_or_until_the_deadline() {
 }
 
 #[test]
+fn a_pod_that_is_not_ready_takes_no_disruption_of_a_budget_that_is_met() {
+    for (required, expected) in [(2, rows(&[("broken", 0, false)])), (3, rows(&[]))] {
+        let mut world = cluster(vec![short(graceful(None))], 1);
+        world.change_pod("n3-0", |fact| fact.ready = Some(false));
+        world.add_pod("broken", "web", "n1", |fact| fact.ready = Some(false));
+        world.set_replicas("web", 4);
+        world.add_budget("web", "web", min_available(required));
+        world.pass(1_000);
+        taint_nodes(&mut world, &["n1"], MAINTENANCE);
+        let world = listed(world);
+        assert_eq!(leaving(&world, ReplacementReadiness::Never), expected, "{required} required");
+        let with = leaving(&world, ReplacementReadiness::Immediately);
+        let both = rows(&[("broken", 0, false), ("n1-0", 1, false)]);
+        assert_eq!(with, if required == 2 { both } else { rows(&[]) }, "its replacement is healthy");
+    }
+}
+
+#[test]
 fn without_a_deadline_a_pod_may_never_leave() {
     let mut world = cluster(vec![short(graceful(None))], 1);
     world.add_budget("web", "web", min_available(3));
@@ -163,8 +181,13 @@ proptest! {
         policy in limits(),
         needed in proptest::option::of(5..8_u32),
         tainted in 1..4_usize,
+        broken in proptest::option::of(0..8_usize),
     ) {
         let mut world = super::random::build(None, short(policy), needed);
+        if let Some(broken) = broken {
+            world.change_pod(&format!("web-{broken}"), |fact| fact.ready = Some(false));
+            world.pass(2_000);
+        }
         taint_nodes(&mut world, &NODES[..tainted], MAINTENANCE);
         world.restart();
         let times = |readiness| -> Vec<Mono> {
