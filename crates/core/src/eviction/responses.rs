@@ -77,7 +77,7 @@ impl EvictionEngine {
             return;
         }
         match result {
-            Ok(()) => self.evicted(pod),
+            Ok(()) => self.evicted(pod, request),
             Err(failure) => {
                 self.failed(pod, failure, now);
                 // A webhook takes longer than the time limit: a pause would only be added to that.
@@ -88,11 +88,12 @@ impl EvictionEngine {
         }
     }
 
-    /// The API server has accepted the deletion; whether the watch has already delivered it does not matter.
-    fn evicted(&mut self, pod: &PodRef) {
+    /// The API server has accepted the deletion; whether the watch has already delivered it does not matter. An eviction has
+    /// no version as precondition.
+    fn evicted(&mut self, pod: &PodRef, request: InFlightRequest) {
         let completed = self.state.queue.complete(pod);
-        let (reason, any_version) = completed.unwrap_or_default();
-        self.update().accept_deletion(pod, any_version);
+        let (reason, by_uid_only) = completed.unwrap_or_default();
+        self.update().accept_deletion(pod, by_uid_only || request == InFlightRequest::Evict);
         if let Some(reason) = reason {
             self.state.notices.push(EvictionNotice::Evicted { pod: pod.clone(), reason });
         }

@@ -127,6 +127,22 @@ fn a_workload_keeps_its_replicas() {
     assert_eq!((left_on(&world, "n1"), left_on(&world, "n2")), (0, 0));
 }
 
+/// The event of a change from before the eviction arrives after its response.
+#[test]
+fn a_pod_whose_eviction_was_accepted_is_not_back_because_of_an_older_event() {
+    let limit = UnavailableLimit { replicas: Some(1), percent: None };
+    let limited = EvictionPolicy { unavailable_per_workload: Some(limit), ..super::graceful(None) };
+    let mut world = cluster(vec![limited], 2);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(41);
+    world.change_pod("n1-0", |fact| fact.priority = 1);
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+    let requests =
+        world.effects.iter().filter(|(_, effect)| matches!(effect, EvictionEffect::EvictPod { .. }));
+    assert_eq!(requests.count(), 1);
+}
+
 #[test]
 fn a_new_leader_evicts_no_pod_of_a_workload_that_it_does_not_know_yet() {
     let limit = UnavailableLimit { replicas: Some(1), percent: None };

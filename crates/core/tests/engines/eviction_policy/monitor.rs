@@ -2,9 +2,12 @@
 
 use super::world::{Millis, World};
 use crate::common::EPOCH;
+use std::collections::BTreeSet;
+use taintward_core::eviction::{EvictionEffect, EvictionInput};
 use taintward_core::eviction_policy::{EvictionPolicy, EvictionSubject};
 use taintward_core::fact::HoldPeriod;
 use taintward_core::fact::{PodFact, PodOwnerKind};
+use taintward_core::identity::PodRef;
 use taintward_core::scheduling::Labels;
 use taintward_core::taint::keys;
 use taintward_core::time::{Span, Wall};
@@ -28,11 +31,28 @@ pub(crate) struct Monitor {
     pub(crate) rejections: Vec<Millis>,
     /// When each node got its taints, for deadlines.
     pub(crate) tainted: std::collections::BTreeMap<String, Millis>,
+    /// The pods of which the process knows that their deletion was accepted.
+    pub(crate) accepted: BTreeSet<PodRef>,
 }
 
 impl Monitor {
     pub(crate) fn rejected(&mut self, now: Millis) {
         self.rejections.push(now);
+    }
+
+    pub(crate) fn observe_response(&mut self, input: &EvictionInput) {
+        if let EvictionInput::Evicted { pod, result: Ok(()) }
+        | EvictionInput::Deleted { pod, result: Ok(()) } = input
+        {
+            self.accepted.insert(pod.clone());
+        }
+    }
+
+    /// A deletion that was accepted needs no further request.
+    pub(crate) fn check_request(&self, effect: &EvictionEffect) {
+        if let EvictionEffect::EvictPod { pod, .. } | EvictionEffect::DeletePod { pod, .. } = effect {
+            assert!(!self.accepted.contains(pod), "its deletion was accepted before: {effect:?}");
+        }
     }
 
     pub(crate) fn names(&self) -> Vec<&str> {

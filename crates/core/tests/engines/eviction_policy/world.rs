@@ -324,6 +324,7 @@ impl World {
     /// The process crashes, and another one lists everything.
     pub(crate) fn restart(&mut self) {
         self.restarted = self.now;
+        self.monitor.accepted.clear();
         self.happenings
             .retain(|_, happening| !matches!(happening, Happening::Arrives(_) | Happening::Listed));
         self.engine = EvictionEngine::new(self.config.clone());
@@ -358,6 +359,7 @@ impl World {
         let now = self.time();
         self.engine.tick(now.mono);
         while let Some(effect) = self.engine.next_effect(Lane::All, now) {
+            self.monitor.check_request(&effect);
             self.effects.push((self.now, effect.clone()));
             self.after(self.delays.request / 2, Happening::Carried(effect, now.mono));
         }
@@ -369,6 +371,7 @@ impl World {
         match happening {
             Happening::Arrives(input) if self.is_too_early(&input) => {}
             Happening::Arrives(input) => {
+                self.monitor.observe_response(&input);
                 let now = self.time();
                 self.engine.handle(input, now);
             }
