@@ -204,12 +204,17 @@ fn check_wave(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
     }
     let pod = &world.pods[&deletion.pod];
     let order = |fact: &PodFact| (fact.owner == PodOwnerKind::DaemonSet, fact.priority);
-    // Waves order pods that become due together: a pod with a hold of its own is due later.
-    let is_due = |name: &str| governing(world, name).is_some() && world.pods[name].fact.holds.is_none();
+    // Waves order pods that become due together: a pod with a hold of its own is due later, and its request may be sent right
+    // after that of this pod.
+    let is_late = |name: &str| world.pods[name].fact.holds.is_some();
+    let is_due = |name: &str| governing(world, name).is_some() && !is_late(name);
+    let sent = deletion.at - world.delays.request;
+    let is_sent_later =
+        |name: &str| is_late(name) && world.monitor.deleted_at(name).is_some_and(|at| at >= sent);
     let earlier = world.pods.iter().filter(|(name, other)| {
         other.fact.node == pod.fact.node
             && order(&other.fact) < order(&pod.fact)
-            && (other.is_terminating || is_due(name))
+            && (other.is_terminating && !is_sent_later(name) || is_due(name))
     });
     let earlier: Vec<&String> = earlier.map(|(name, _)| name).collect();
     assert!(earlier.is_empty(), "{earlier:?} are not gone: {deletion:?}");

@@ -71,7 +71,7 @@ pub(crate) struct WorldBudget {
 /// What happens later.
 enum Happening {
     Arrives(EvictionInput),
-    Carried(EvictionEffect, Mono),
+    Carried { effect: EvictionEffect, sent: Mono, is_awaited: bool },
     Gone(String),
     Replaced(String, String),
     Counted(String),
@@ -321,16 +321,6 @@ impl World {
 
     // The engine.
 
-    /// The process crashes, and another one lists everything.
-    pub(crate) fn restart(&mut self) {
-        self.restarted = self.now;
-        self.monitor.accepted.clear();
-        self.happenings
-            .retain(|_, happening| !matches!(happening, Happening::Arrives(_) | Happening::Listed));
-        self.engine = EvictionEngine::new(self.config.clone());
-        self.list();
-    }
-
     /// Lets time pass.
     pub(crate) fn pass(&mut self, millis: Millis) {
         let until = self.now + millis;
@@ -361,7 +351,10 @@ impl World {
         while let Some(effect) = self.engine.next_effect(Lane::All, now) {
             self.monitor.check_request(&effect);
             self.effects.push((self.now, effect.clone()));
-            self.after(self.delays.request / 2, Happening::Carried(effect, now.mono));
+            self.after(
+                self.delays.request / 2,
+                Happening::Carried { effect, sent: now.mono, is_awaited: true },
+            );
         }
         self.notices.extend(self.engine.take_notices());
         assert!(!self.engine.has_work(Lane::All, now.mono), "the engine has work and returns no effect");
@@ -375,9 +368,11 @@ impl World {
                 let now = self.time();
                 self.engine.handle(input, now);
             }
-            Happening::Carried(effect, sent) => {
+            Happening::Carried { effect, sent, is_awaited } => {
                 let response = self.carry_out(effect, sent);
-                self.after(self.delays.request / 2, Happening::Arrives(response));
+                if is_awaited {
+                    self.after(self.delays.request / 2, Happening::Arrives(response));
+                }
             }
             Happening::Gone(name) => {
                 let Some(pod) = self.pods.remove(&name) else { return };

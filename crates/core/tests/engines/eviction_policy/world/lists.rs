@@ -1,14 +1,30 @@
-//! Gives a process that starts the lists of everything.
+//! Starts a process anew, and gives it the lists of everything.
 
 use super::{Happening, World, labels};
 use taintward_core::engine::Engine;
-use taintward_core::eviction::EvictionInput;
+use taintward_core::eviction::{EvictionEngine, EvictionInput};
 use taintward_core::eviction_policy::{NamespaceLabelsFact, ReplicatedKind};
 use taintward_core::fact::{PodFact, PodLifePhase};
 use taintward_core::identity::Uid;
 use taintward_core::object_event::ObjectEvent;
 
 impl World {
+    /// The process crashes, and another one lists everything.
+    pub(crate) fn restart(&mut self) {
+        self.restarted = self.now;
+        self.monitor.accepted.clear();
+        self.happenings
+            .retain(|_, happening| !matches!(happening, Happening::Arrives(_) | Happening::Listed));
+        // The API server carries out what is in flight, and nothing learns that.
+        for happening in self.happenings.values_mut() {
+            if let Happening::Carried { is_awaited, .. } = happening {
+                *is_awaited = false;
+            }
+        }
+        self.engine = EvictionEngine::new(self.config.clone());
+        self.list();
+    }
+
     /// A process that has started lists everything. The lists that only policies need may take longer.
     pub(super) fn list(&mut self) {
         let pods: Vec<PodFact> = self
