@@ -94,7 +94,7 @@ fn an_idle_board_explains_itself_and_slash_shows_the_keys() {
     browser.open(&server.address()).unwrap();
     browser.until("the hint", "document.querySelector('#hint').textContent === 'Open a node.'").unwrap();
     let meanings = "[...document.querySelectorAll('#legend li')].map(one => one.title)";
-    assert_eq!(browser.evaluate(meanings).unwrap(), json!(["", "A", "B", "C", ""]));
+    assert_eq!(browser.evaluate(meanings).unwrap(), json!(["", "A", "B", "D", "C", ""]));
     let keys = "document.querySelector('#keys').checkVisibility()";
     assert_eq!(browser.evaluate(keys).unwrap(), false);
     let slash = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '/', bubbles: true, cancelable: true}))";

@@ -31,6 +31,8 @@ pub(crate) struct Monitor {
     pub(crate) rejections: Vec<Millis>,
     /// When each node got its taints, for deadlines.
     pub(crate) tainted: std::collections::BTreeMap<String, Millis>,
+    /// When the holds of each node were removed.
+    pub(crate) released: std::collections::BTreeMap<String, Millis>,
     /// The pods of which the process knows that their deletion was accepted.
     pub(crate) accepted: BTreeSet<PodRef>,
 }
@@ -161,7 +163,10 @@ fn check_nodes(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
     // A new process cannot know of a node that the old one began to empty and on which nothing is terminating, nor of
     // requests of the old one that were in flight.
     let own_since = world.restarted + world.delays.request;
-    let since = |node: &str| world.monitor.tainted.get(node).copied().unwrap_or(Millis::MAX).max(own_since);
+    // A node that was held has lost its place.
+    let released = |node: &str| world.monitor.released.get(node).copied().unwrap_or_default();
+    let tainted = |node: &str| world.monitor.tainted.get(node).copied().unwrap_or(Millis::MAX);
+    let since = |node: &str| tainted(node).max(own_since).max(released(node));
     let is_unknown = |one: &Deletion| (world.restarted..own_since).contains(&one.at);
     let deletions = &world.monitor.deletions;
     // Such a request makes its node one of those that are emptied, whatever the limit.
@@ -219,7 +224,7 @@ fn check_wave(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
     let earlier = world.pods.iter().filter(|(name, other)| {
         other.fact.node == pod.fact.node
             && order(&other.fact) < order(&pod.fact)
-            && (other.is_terminating && !is_in_no_wave(name) || is_due(name))
+            && (if other.is_terminating { !is_in_no_wave(name) } else { is_due(name) })
     });
     let earlier: Vec<&String> = earlier.map(|(name, _)| name).collect();
     assert!(earlier.is_empty(), "{earlier:?} are not gone: {deletion:?}");

@@ -111,6 +111,7 @@ pub(super) fn apply(world: &mut World, change: &Change) {
         }
         Change::Hold(at, seconds) => {
             let holds = hold(world, *seconds);
+            world.monitor.released.insert(NODES[*at].to_owned(), world.now);
             world.change_node(NODES[*at], |fact| fact.holds = holds);
         }
         Change::HoldPod(at, seconds) => {
