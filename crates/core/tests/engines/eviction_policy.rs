@@ -138,6 +138,21 @@ fn a_pod_that_is_not_ready_waits_for_no_ready_pod_of_its_budget() {
     assert!(before <= 2, "{before}: a ready pod waits for the budget");
 }
 
+/// The disruption controller is slow: only the pod shows that it is not ready any more.
+#[test]
+fn a_pod_that_becomes_unready_waits_no_longer_for_what_ready_pods_wait_for() {
+    let mut world = cluster(vec![graceful(None)], 1);
+    world.add_budget("web", "web", min_available(3));
+    world.pass(1_000);
+    world.delays.budget = 60_000;
+    taint_nodes(&mut world, &["n1", "n2"], &["maintenance:NoExecute"]);
+    world.pass(400);
+    assert_eq!(world.monitor.names(), [""; 0]);
+    world.change_pod("n1-0", |fact| fact.ready = Some(false));
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+}
+
 #[test]
 fn a_budget_without_a_healthy_pod_is_tried_seldom_and_at_once_when_that_changes() {
     let mut world = cluster(vec![graceful(None)], 0);
