@@ -66,9 +66,6 @@ impl CacheUpdate<'_> {
         let Some(entry) = self.cache.nodes.get(&pod.node) else { return };
         let Some(known) = entry.pods.get(&pod.uid) else { return };
         queue.gate_mut().change_readiness(was_ready.as_ref(), known.ready_workload());
-        if queue.gate().waits_for_other_readiness(pod, known.ready) {
-            queue.hasten_delayed(core::slice::from_ref(pod));
-        }
         let terminating = PodLifePhase::Terminating;
         match (before == Some(terminating), known.life_phase == terminating) {
             (false, true) => {

@@ -6,7 +6,7 @@ use super::wait_lists::WaitList;
 use crate::eviction_policy::{
     BudgetFact, EvictionPolicyFact, NamespaceLabelsFact, ReplicatedKind, WorkloadFact,
 };
-use crate::identity::{PodRef, Uid};
+use crate::identity::Uid;
 use crate::object_event::{ObjectEvent, ObjectIndex as _};
 use crate::time::{Mono, Now};
 use crate::workload::Workload;
@@ -154,12 +154,6 @@ impl PolicyGate {
 
     pub(crate) fn touch_budget(&mut self, budget: &Uid) {
         WaitList::of_budget(budget).into_iter().for_each(|list| self.lists.touch(list));
-    }
-
-    /// Whether a pod waits for a budget as one that is ready, and is not ready any more; or the other way round.
-    pub(crate) fn waits_for_other_readiness(&self, pod: &PodRef, is_ready: bool) -> bool {
-        let list = self.lists.list_of(pod);
-        matches!(list, Some(WaitList::Budget { is_ready: was_ready, .. }) if *was_ready != is_ready)
     }
 
     /// The workload of a ready pod, if ready pods are counted.

@@ -229,11 +229,6 @@ impl WaitLists {
         keys.into_iter().filter_map(|key| self.give_turn(key)).collect()
     }
 
-    /// What a pod waits for, unless it has its turn.
-    pub(crate) fn list_of(&self, pod: &PodRef) -> Option<&WaitList> {
-        self.pods.get(pod).filter(|waiting| !waiting.has_turn).map(|waiting| &waiting.list)
-    }
-
     /// Gives one pod its turn, whatever it waits for.
     pub(crate) fn hasten(&mut self, pod: &PodRef) -> Option<(QueueKey, Mono)> {
         let waiting = self.pods.get(pod).filter(|waiting| !waiting.has_turn)?;
