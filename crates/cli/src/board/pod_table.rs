@@ -73,10 +73,12 @@ impl PodTable {
         self.verdicts.handle_pod(event, now);
     }
 
-    /// What delays due pods was read again: judges all pods, and passes on those with another state.
+    /// What delays due pods was read again: judges the nodes of delayed pods, and passes on the pods with another state.
     pub(crate) fn set_delays(&mut self, delays: DueDelays, now: Now, mut changed: impl FnMut(PodChange)) {
-        self.delays = delays;
-        for node in self.pods.keys().cloned().collect::<Vec<_>>() {
+        let before = std::mem::replace(&mut self.delays, delays);
+        let nodes: BTreeSet<NodeName> =
+            before.pods().chain(self.delays.pods()).map(|pod| NodeName::new(&pod.node)).collect();
+        for node in nodes {
             self.judge(&node, now, &mut changed);
         }
     }
@@ -107,8 +109,9 @@ impl PodTable {
             let Some((_, verdict, taints)) = engine.explain(&pod, now) else { continue };
             let taint = verdict.decisive.map(|at| Arc::from(taints[at].taint.to_string()));
             let mut state = state(&verdict, taint, entry.is_held && !taints.is_empty(), now);
-            let delay = self.delays.of(&uid.to_string()).filter(|_| state.phase == PodPhase::Due);
-            if let Some(delay) = delay {
+            if state.phase == PodPhase::Due
+                && let Some(delay) = self.delays.of(&uid.to_string())
+            {
                 (state.phase, state.delay) = (PodPhase::Delayed, Some(delay.category));
             }
             if entry.state.as_ref() != Some(&state) {

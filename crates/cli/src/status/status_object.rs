@@ -67,12 +67,12 @@ fn deployment(deployment: &DeploymentFacts) -> Value {
 
 fn backlog(backlog: &EvictionBacklog) -> Value {
     let waiting = backlog.waiting();
-    let categories = DelayCategory::OF_POLICIES.into_iter().chain([DelayCategory::Brake]);
+    let categories = DelayCategory::ALL;
     let count = |of: DelayCategory| (category(of), json!(waiting.get(&of).copied().unwrap_or_default()));
     json!({
         "due": backlog.due.len(),
         "countingDown": backlog.counting,
-        "waiting": Value::Object(categories.map(count).collect()),
+        "waiting": Value::Object(categories.map(count).into_iter().collect()),
         "pods": backlog.due.iter().map(due_pod).collect::<Vec<_>>(),
     })
 }
