@@ -66,8 +66,14 @@ pub enum EvictionDelayReason<'a> {
     UnknownBudget,
     /// As many replicas of its workload are unavailable as the policy allows.
     Replicas(&'a Workload),
-    /// As many nodes are being emptied as the policy allows: these. A node is empty once its evicted pods are gone.
-    Nodes(Option<&'a BTreeSet<NodeName>>),
+    /// As many other nodes than its own are being emptied as the policy allows: these. A node is empty once its evicted pods
+    /// are gone.
+    Nodes {
+        /// Its own, which may be among them.
+        node: &'a NodeName,
+        /// They.
+        emptied: Option<&'a BTreeSet<NodeName>>,
+    },
     /// Pods of its node that leave before it are not gone.
     Order,
     /// As many pods were evicted within a minute as the policy allows.
@@ -134,7 +140,7 @@ impl EvictionDelayReason<'_> {
         match self {
             Self::Lists | Self::Policy => DelayCategory::Policy,
             Self::Budget(_) | Self::SeveralBudgets | Self::UnknownBudget => DelayCategory::Budget,
-            Self::Replicas(_) | Self::Nodes(_) | Self::Rate => DelayCategory::Limit,
+            Self::Replicas(_) | Self::Nodes { .. } | Self::Rate => DelayCategory::Limit,
             Self::Order => DelayCategory::Order,
             Self::Brake { .. } => DelayCategory::Brake,
         }
@@ -191,9 +197,9 @@ impl fmt::Display for EvictionDelayReason<'_> {
                 f,
                 "waits for replicas of {workload}: as many are unavailable as maxUnavailablePerWorkload allows"
             ),
-            Self::Nodes(emptied) => {
+            Self::Nodes { node, emptied } => {
                 f.write_str("waits until other nodes are empty (maxNodesAtOnce)")?;
-                let mut nodes = emptied.iter().flat_map(|nodes| nodes.iter());
+                let mut nodes = emptied.iter().flat_map(|nodes| nodes.iter()).filter(|other| other != node);
                 for (position, node) in nodes.by_ref().take(NODES_MAX).enumerate() {
                     write!(f, "{} {node}", if position == 0 { ":" } else { "," })?;
                 }
@@ -223,8 +229,9 @@ mod tests {
     fn the_nodes_that_are_being_emptied_are_named() {
         let sentence = |count: usize| {
             let nodes: BTreeSet<NodeName> =
-                (1..=count).map(|number| NodeName::new(&alloc::format!("n{number}"))).collect();
-            let sentence = EvictionDelayReason::Nodes(Some(&nodes)).to_string();
+                (0..=count).map(|number| NodeName::new(&alloc::format!("n{number}"))).collect();
+            let own = NodeName::new("n0");
+            let sentence = EvictionDelayReason::Nodes { node: &own, emptied: Some(&nodes) }.to_string();
             sentence.strip_prefix("waits until other nodes are empty (maxNodesAtOnce)").map(String::from)
         };
         assert_eq!(sentence(0).as_deref(), Some(""));

@@ -27,9 +27,18 @@ struct NodeLoad {
 pub(crate) struct NodeLoads {
     nodes: BTreeMap<NodeName, NodeLoad>,
     /// By policy: the nodes that are being emptied.
-    emptied: BTreeMap<Uid, BTreeSet<NodeName>>,
+    emptied: BTreeMap<Uid, EmptiedNodes>,
     /// Nodes that have lost pods since they were looked at.
     changed: BTreeSet<NodeName>,
+}
+
+/// The nodes that are being emptied under a policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct EmptiedNodes {
+    nodes: BTreeSet<NodeName>,
+    /// Those of them that only have pods found terminating, which another process or client deleted: further pods leave such
+    /// a node once the limit allows it.
+    not_admitted: BTreeSet<NodeName>,
 }
 
 /// Whether a pod may leave its node as far as waves are concerned.
@@ -94,17 +103,25 @@ impl NodeLoads {
         !self.changed.is_empty()
     }
 
-    /// Takes out a node that has lost pods. Returns whether it has none any more that waits or leaves. A pod that is
-    /// decided about again was there all the time.
+    /// Takes out a node that has lost pods. Returns whether it was being emptied, and is not any more: it has no pod that
+    /// waits or leaves; or none that leaves, if it was not admitted. A pod that is decided about again was there all the time.
     pub(crate) fn pop_changed(&mut self) -> Option<(NodeName, bool)> {
         let node = self.changed.pop_first()?;
-        let is_empty = self.nodes.get(&node).is_none_or(|load| load.present().next().is_none());
+        let load = self.nodes.get(&node);
+        let is_empty = load.is_none_or(|load| load.present().next().is_none());
+        let has_leaving = load.is_some_and(|load| !load.leaving.is_empty() || !load.terminating.is_empty());
         if is_empty {
             self.nodes.remove(&node);
-            self.emptied.values_mut().for_each(|nodes| _ = nodes.remove(&node));
-            self.emptied.retain(|_, nodes| !nodes.is_empty());
         }
-        Some((node, is_empty))
+        let mut is_freed = false;
+        for emptied in self.emptied.values_mut() {
+            if is_empty || !has_leaving && emptied.not_admitted.contains(&node) {
+                is_freed |= emptied.nodes.remove(&node);
+                emptied.not_admitted.remove(&node);
+            }
+        }
+        self.emptied.retain(|_, emptied| !emptied.nodes.is_empty());
+        Some((node, is_freed))
     }
 
     /// Whether this process evicts the pod, or has evicted it.
@@ -125,29 +142,38 @@ impl NodeLoads {
         waiting.map(|uid| PodRef { node: node.clone(), uid: uid.clone() }).collect()
     }
 
-    /// Whether the node is one of at most `limit` nodes that are emptied under this policy; it is from then on.
+    /// Whether further pods of the node may leave it, so that it is one of at most `limit` nodes that are emptied under this
+    /// policy.
+    pub(crate) fn may_empty(&self, policy: &Uid, node: &NodeName, limit: u32) -> bool {
+        let Some(emptied) = self.emptied.get(policy) else { return limit > 0 };
+        let is_emptied = emptied.nodes.contains(node);
+        let others = emptied.nodes.len() - usize::from(is_emptied);
+        is_emptied && !emptied.not_admitted.contains(node) || others < limit as usize
+    }
+
+    /// The same; if so, the node is admitted.
     pub(crate) fn begin_emptying(&mut self, policy: &Uid, node: &NodeName, limit: u32) -> bool {
-        let emptied = self.emptied.entry(policy.clone()).or_default();
-        let may = emptied.contains(node) || emptied.len() < limit as usize;
+        let may = self.may_empty(policy, node, limit);
         if may {
-            emptied.insert(node.clone());
+            let emptied = self.emptied.entry(policy.clone()).or_default();
+            emptied.nodes.insert(node.clone());
+            emptied.not_admitted.remove(node);
         }
         may
     }
 
     /// The nodes that are emptied under this policy.
     pub(crate) fn emptied(&self, policy: &Uid) -> Option<&BTreeSet<NodeName>> {
-        self.emptied.get(policy)
+        self.emptied.get(policy).map(|emptied| &emptied.nodes)
     }
 
-    /// Whether another node may be emptied.
-    pub(crate) fn has_room(&self, policy: &Uid, limit: u32) -> bool {
-        self.emptied.get(policy).map_or(0, BTreeSet::len) < limit as usize
-    }
-
-    /// A pod is found terminating because of a taint that this policy selects: its node is being emptied.
+    /// A pod is found terminating because of a taint that this policy selects: its node is being emptied, and is not admitted
+    /// unless it was before.
     pub(crate) fn is_emptied(&mut self, policy: &Uid, node: &NodeName) {
-        self.emptied.entry(policy.clone()).or_default().insert(node.clone());
+        let emptied = self.emptied.entry(policy.clone()).or_default();
+        if emptied.nodes.insert(node.clone()) {
+            emptied.not_admitted.insert(node.clone());
+        }
     }
 
     /// Whether a pod of this order may leave its node: the wave of its order begins if it may.

@@ -114,6 +114,43 @@ fn a_restart_counts_the_nodes_that_are_being_emptied() {
     assert_eq!(world.monitor.names(), ["n1-0", "n2-0"]);
 }
 
+/// A crashed leader had sent the eviction, and it is carried out after its successor has begun another node.
+#[test]
+fn a_node_that_another_process_began_waits_for_its_turn() {
+    let one = EvictionPolicy { nodes_at_once: Some(1), ..policy("one") };
+    let mut world = cluster(vec![one], 2);
+    world.delays.termination = 10_000;
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(500);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.evict_by_another_process("n2-0");
+    world.pass(9_000);
+    assert_eq!(world.monitor.names(), ["n1-0", "n1-1", "n2-0"], "n1 is not empty");
+    world.pass(1_000);
+    assert_eq!(left_on(&world, "n1"), 0);
+    assert_eq!(world.monitor.names(), ["n1-0", "n1-1", "n2-0", "n2-1"]);
+}
+
+/// Only pods that another process deleted terminate on both nodes: each of them counts for the other as long as they do.
+#[test]
+fn a_node_that_another_process_began_is_free_when_nothing_leaves_it() {
+    let one = EvictionPolicy { nodes_at_once: Some(1), ..policy("one") };
+    let mut world = cluster(vec![one], 2);
+    taint_nodes(&mut world, &["n1", "n2"], &TAINT);
+    world.evict_by_another_process("n1-0");
+    world.delays.termination = 10_000;
+    world.evict_by_another_process("n2-0");
+    world.pass(900);
+    assert_eq!(world.monitor.names(), ["n1-0", "n2-0"]);
+    assert!(world.reasons().contains(&("n1-1".into(), "one Nodes n1 n2".into())), "{:?}", world.reasons());
+    world.pass(600);
+    assert_eq!(world.monitor.names(), ["n1-0", "n2-0", "n2-1"], "nothing leaves n1");
+    world.pass(8_000);
+    assert_eq!(left_on(&world, "n1"), 1, "n2-1 is not gone");
+    world.pass(3_000);
+    assert_eq!(left_on(&world, "n1"), 0);
+}
+
 #[test]
 fn a_workload_keeps_its_replicas() {
     let limit = UnavailableLimit { replicas: Some(3), percent: Some(10) };

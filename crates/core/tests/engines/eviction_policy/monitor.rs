@@ -22,6 +22,8 @@ pub(crate) struct Deletion {
     pub(crate) by_eviction_api: bool,
     pub(crate) grace: Option<u32>,
     pub(crate) policy: Option<String>,
+    /// By a request of a process that had crashed, or of another client.
+    pub(crate) is_orphaned: bool,
 }
 
 /// What happened so far.
@@ -77,6 +79,7 @@ impl Monitor {
             by_eviction_api,
             grace,
             policy: policy.as_ref().map(|policy| policy.name.to_string()),
+            is_orphaned: world.is_orphaned,
         };
         check_holds(world, name);
         if let Some(policy) = policy {
@@ -159,37 +162,30 @@ fn check_rate(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
 fn check_nodes(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
     // The brake may stop a node that is being emptied; its place is free meanwhile.
     let Some(most) = policy.nodes_at_once.filter(|_| world.config.brake.is_none()) else { return };
+    // A process knows of requests of another one only by what follows from them, and may have begun nodes before that.
+    if deletion.is_orphaned {
+        return;
+    }
     let governed = |name: &str| governing(world, name).is_some_and(|one| one.name == policy.name);
-    // A new process cannot know of a node that the old one began to empty and on which nothing is terminating, nor of
-    // requests of the old one that were in flight.
-    let own_since = world.restarted + world.delays.request;
-    // A node that was held has lost its place.
+    // A node that was held has lost its place. What a process began on which nothing is terminating, the next cannot know.
     let released = |node: &str| world.monitor.released.get(node).copied().unwrap_or_default();
     let tainted = |node: &str| world.monitor.tainted.get(node).copied().unwrap_or(Millis::MAX);
-    let since = |node: &str| tainted(node).max(own_since).max(released(node));
-    let is_unknown = |one: &Deletion| (world.restarted..own_since).contains(&one.at);
+    let since = |node: &str| tainted(node).max(world.restarted).max(released(node));
     let deletions = &world.monitor.deletions;
-    // Such a request makes its node one of those that are emptied, whatever the limit.
-    let is_begun_before = |node: &str| deletions.iter().any(|one| one.node == node && is_unknown(one));
+    let is_own = |one: &&Deletion| !one.is_orphaned && one.policy == deletion.policy;
+    let is_orphaned = |name: &str| deletions.iter().any(|one| one.pod == name && one.is_orphaned);
     let emptied = |node: &str| {
-        if world.nodes[node].taints.is_empty() || is_begun_before(node) {
-            return false;
-        }
-        let was_begun = deletions
-            .iter()
-            .any(|one| one.node == node && one.policy == deletion.policy && one.at >= since(node));
+        let was_begun = deletions.iter().filter(is_own).any(|one| one.node == node && one.at >= since(node));
         let mut left = world.pods.iter().filter(|(_, pod)| pod.fact.node.as_str() == node);
-        left.any(|(name, pod)| match pod.is_terminating {
-            true => !deletions.iter().any(|one| one.pod == *name && is_unknown(one)),
-            // A pod that is held is not due: without others, its node counts as empty until it is.
-            false => was_begun && governed(name) && holds(world, name).is_empty(),
-        })
+        !world.nodes[node].taints.is_empty()
+            && left.any(|(name, pod)| match pod.is_terminating {
+                true => !is_orphaned(name),
+                // A pod that is held is not due: without others, its node counts as empty until it is.
+                false => was_begun && governed(name) && holds(world, name).is_empty(),
+            })
     };
     let others = world.nodes.keys().filter(|node| **node != deletion.node && emptied(node)).count();
-    assert!(
-        is_begun_before(&deletion.node) || others < most as usize,
-        "more than {most} nodes are emptied: {deletion:?}"
-    );
+    assert!(others < most as usize, "more than {most} nodes are emptied: {deletion:?}");
 }
 
 fn check_workload(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
@@ -199,7 +195,13 @@ fn check_workload(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
     // The engine may not know yet that the workload was scaled.
     let (before, scaled) = world.scaled[&pod.app];
     let replicas = if deletion.at - scaled < 200 { now.min(&before) } else { now };
-    let after = world.ready(&pod.app) - u32::from(pod.fact.ready == Some(true));
+    // Nor of what the request of a crashed process has just deleted.
+    let is_unknown = |one: &&Deletion| one.is_orphaned && deletion.at - one.at <= latency(world);
+    let unknown = world.monitor.deletions.iter().filter(is_unknown);
+    let unknown =
+        unknown.filter(|one| world.pods.get(&one.pod).is_some_and(|gone| gone.app == pod.app)).count();
+    let after =
+        world.ready(&pod.app) + u32::try_from(unknown).unwrap() - u32::from(pod.fact.ready == Some(true));
     let unavailable = replicas.saturating_sub(after);
     let limit = limit.of(*replicas);
     assert!(

@@ -92,6 +92,8 @@ pub(crate) struct World {
     pub(crate) replicas: BTreeMap<String, u32>,
     /// When the process started last.
     pub(crate) restarted: Millis,
+    /// The request that is being carried out comes from a process that has crashed, or from another client.
+    pub(crate) is_orphaned: bool,
     /// The replicas before the last change, and when that was.
     pub(crate) scaled: BTreeMap<String, (u32, Millis)>,
     pub(crate) monitor: Monitor,
@@ -142,6 +144,7 @@ impl World {
             recorded_forced: 0,
             replicas: BTreeMap::new(),
             restarted: 0,
+            is_orphaned: false,
             scaled: BTreeMap::new(),
             monitor: Monitor::default(),
             notices: Vec::new(),
@@ -301,7 +304,7 @@ impl World {
             let reason = match delayed.reason {
                 EvictionDelayReason::Budget(budget) => format!("Budget {}", budget.budget.name),
                 EvictionDelayReason::Replicas(workload) => format!("Replicas {workload}"),
-                EvictionDelayReason::Nodes(emptied) => {
+                EvictionDelayReason::Nodes { emptied, .. } => {
                     let names: Vec<&str> =
                         emptied.iter().flat_map(|all| all.iter().map(NodeName::as_str)).collect();
                     format!("Nodes {}", names.join(" "))
@@ -369,6 +372,7 @@ impl World {
                 self.engine.handle(input, now);
             }
             Happening::Carried { effect, sent, is_awaited } => {
+                self.is_orphaned = !is_awaited;
                 let response = self.carry_out(effect, sent);
                 if is_awaited {
                     self.after(self.delays.request / 2, Happening::Arrives(response));

@@ -39,6 +39,7 @@ struct StepsLeft {
     holds: u8,
     pod_holds: u8,
     restarts: u8,
+    orphans: u8,
 }
 
 /// What a search begins with.
@@ -187,6 +188,7 @@ fn scopes() -> Vec<Scope> {
         with(&both, nodes(), StepsLeft { untaints: 1, failures: 1, ..once.clone() }),
         with(&both, nodes(), StepsLeft { policy_changes: 2, losses: 1, ..once.clone() }),
         with(&both, nodes(), StepsLeft { holds: 2, restarts: 1, ..once.clone() }),
+        with(&both, nodes(), StepsLeft { orphans: 1, ..once.clone() }),
         with(&both, rate(), StepsLeft { passes: 5, failures: 1, ..once.clone() }),
         with(&both, rate(), StepsLeft { passes: 5, restarts: 1, policy_changes: 2, ..once.clone() }),
         Scope { replaces: true, ..with(&both, replicas(), StepsLeft { failures: 1, ..once.clone() }) },

@@ -110,6 +110,7 @@ impl World {
 
     /// Another process, such as a leader that does not know yet that it no longer leads, evicts a pod.
     pub(crate) fn evict_by_another_process(&mut self, pod: &str) {
+        self.is_orphaned = true;
         self.delete(&PodName::new("default", pod), false, None);
     }
 

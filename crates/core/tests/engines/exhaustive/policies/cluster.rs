@@ -49,6 +49,8 @@ pub(super) struct ScopePod {
     pub(super) node: usize,
     pub(super) priority: i32,
     pub(super) presence: PodPresence,
+    /// A request of a process that had crashed evicted it.
+    pub(super) is_orphaned: bool,
     pub(super) holds: Vec<Hold>,
     pub(super) is_marked: bool,
     version: u64,
@@ -104,6 +106,7 @@ impl PolicyCluster {
             node,
             priority,
             presence: PodPresence::Running,
+            is_orphaned: false,
             holds: Vec::new(),
             is_marked: false,
             version: 1,
@@ -154,8 +157,13 @@ impl PolicyCluster {
 
     /// A pod like this one runs on the last node.
     pub(super) fn replace(&mut self, at: usize) -> EvictionInput {
-        let new =
-            ScopePod { node: 2, presence: PodPresence::Running, is_marked: false, ..self.pods[at].clone() };
+        let new = ScopePod {
+            node: 2,
+            presence: PodPresence::Running,
+            is_orphaned: false,
+            is_marked: false,
+            ..self.pods[at].clone()
+        };
         self.pods.push(new);
         EvictionInput::Pods(applied(self.pod_fact(self.pods.len() - 1)))
     }
@@ -240,7 +248,7 @@ impl PolicyCluster {
 
     pub(super) fn pod_fact(&self, at: usize) -> PodFact {
         let name = format!("p{at}");
-        let ScopePod { node, priority, presence, holds, is_marked, version } = &self.pods[at];
+        let ScopePod { node, priority, presence, holds, is_marked, version, .. } = &self.pods[at];
         let template =
             PodTemplateFact { labels: labels(), workload: Some(workload()), grace_seconds: Some(30) };
         let is_running = *presence == PodPresence::Running;

@@ -84,11 +84,12 @@ impl PolicyCluster {
         (others >= most as usize).then_some("too many nodes are emptied")
     }
 
-    /// Whether pods leave a node: one is terminating, or was requested to leave and another one is due.
+    /// Whether pods leave a node: one is terminating, or was requested to leave and another one is due. What a request of a
+    /// crashed process began does not count: its successor may have begun another node before.
     fn is_emptied(&self, node: usize) -> bool {
         let here = |at: &usize| self.pods[*at].node == node;
         let is_leaving = |at: usize| match self.pods[at].presence {
-            PodPresence::Terminating => true,
+            PodPresence::Terminating => !self.pods[at].is_orphaned,
             PodPresence::Running => self.nodes[node].is_begun && !self.is_held(at),
             PodPresence::Gone => false,
         };

@@ -43,11 +43,13 @@ pub(super) enum PolicyStep {
     /// The first pod is held, or released.
     HoldPod,
     Restart,
+    /// A request of a process that has crashed evicts the first pod.
+    EvictOrphaned,
     /// Time passes until the engine's next wakeup.
     Pass,
 }
 
-pub(super) const ALL: [PolicyStep; 18] = [
+pub(super) const ALL: [PolicyStep; 19] = [
     PolicyStep::Pull,
     PolicyStep::Respond(0),
     PolicyStep::Respond(1),
@@ -66,6 +68,7 @@ pub(super) const ALL: [PolicyStep; 18] = [
     PolicyStep::Hold(0),
     PolicyStep::HoldPod,
     PolicyStep::Restart,
+    PolicyStep::EvictOrphaned,
 ];
 
 impl PolicyState {
@@ -128,6 +131,11 @@ impl PolicyState {
                 self.cluster.forget_begun();
                 self.flights.clear();
                 self.list();
+            }
+            PolicyStep::EvictOrphaned if self.cluster.pods[0].presence == PodPresence::Running => {
+                spend(&mut self.left.orphans)?;
+                self.cluster.pods[0].is_orphaned = true;
+                self.delete(0).ok()?;
             }
             PolicyStep::Pass => {
                 spend(&mut self.left.passes)?;
