@@ -178,6 +178,11 @@ impl PolicyGate {
             }
             None => _ = self.slots.reject_unknown(pod, now),
         }
+        if let Some(permit) = self.permits.get(pod)
+            && self.rates.reject(&permit.policy, pod)
+        {
+            self.lists.touch(WaitList::Rate(permit.policy.clone()));
+        }
     }
 
     fn end_permit(&mut self, pod: &PodRef) {
@@ -215,7 +220,7 @@ impl PolicyGate {
         let Some(per_minute) = self.objects.policy(&policy).and_then(|policy| policy.pods_per_minute) else {
             return Ok(());
         };
-        self.rates.send(&policy, per_minute, now)?;
+        self.rates.send(&policy, pod, per_minute, now)?;
         self.rates.forget(&policy, pod);
         self.lists.touch(WaitList::Rate(policy));
         Ok(())

@@ -9,6 +9,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 struct Rate {
     /// The next one may be sent at this moment.
     next_at: Mono,
+    /// The pod whose eviction was sent last, and when the next one could have been sent without it.
+    last: Option<(PodRef, Mono)>,
     /// Pods that may be evicted, and whose request has not been sent yet.
     pending: BTreeSet<PodRef>,
 }
@@ -32,7 +34,7 @@ impl Rates {
     /// A policy limits evictions. Another process may have sent one just before.
     pub(crate) fn begin(&mut self, policy: &Uid, per_minute: u32, now: Mono) {
         let next_at = now.plus(interval(per_minute));
-        self.0.entry(policy.clone()).or_insert(Rate { next_at, pending: BTreeSet::new() });
+        self.0.entry(policy.clone()).or_insert(Rate { next_at, last: None, pending: BTreeSet::new() });
     }
 
     /// Whether another pod may prepare its eviction; otherwise from when on, if time alone allows it.
@@ -56,19 +58,35 @@ impl Rates {
     }
 
     /// Whether the eviction of a pod may be sent now, and counts as sent; otherwise when.
-    pub(crate) fn send(&mut self, policy: &Uid, per_minute: u32, now: Mono) -> Result<(), Mono> {
+    pub(crate) fn send(
+        &mut self,
+        policy: &Uid,
+        pod: &PodRef,
+        per_minute: u32,
+        now: Mono,
+    ) -> Result<(), Mono> {
         let Some(rate) = self.0.get_mut(policy) else { return Ok(()) };
         if now < rate.next_at {
             return Err(rate.next_at);
         }
+        rate.last = Some((pod.clone(), rate.next_at));
         rate.next_at = now.plus(interval(per_minute));
         Ok(())
+    }
+
+    /// A budget rejected the eviction of a pod: it does not count as sent. Returns whether the next one may be sent earlier.
+    pub(crate) fn reject(&mut self, policy: &Uid, pod: &PodRef) -> bool {
+        let Some(rate) = self.0.get_mut(policy) else { return false };
+        let Some((_, next_at)) = rate.last.take_if(|(last, _)| last == pod) else { return false };
+        rate.next_at = next_at;
+        true
     }
 
     /// Another process evicts a pod.
     pub(crate) fn observe(&mut self, policy: &Uid, per_minute: u32, now: Mono) {
         let next_at = now.plus(interval(per_minute));
-        self.0.get_mut(policy).into_iter().for_each(|rate| rate.next_at = rate.next_at.max(next_at));
+        let Some(rate) = self.0.get_mut(policy) else { return };
+        (rate.next_at, rate.last) = (rate.next_at.max(next_at), None);
     }
 
     /// Policies without a limit, or that are gone, are forgotten.

@@ -64,6 +64,23 @@ fn a_fast_pace_is_even_too() {
     assert!(gaps.iter().all(|gap| (250..350).contains(gap)), "{gaps:?}");
 }
 
+/// The budget rejects one eviction after the other, and each is tried again: pods without a budget leave at the rate meanwhile.
+#[test]
+fn an_eviction_that_a_budget_rejects_has_no_place_in_the_minute() {
+    let slow = EvictionPolicy { pods_per_minute: Some(4), ..super::graceful(None) };
+    let mut world = cluster(vec![slow], 1);
+    for app in ["a", "b", "c", "d", "e"] {
+        world.add_pod(app, app, "n1", |_| {});
+        world.add_budget(app, app, super::min_available(1));
+    }
+    (0..20).for_each(|at| world.add_pod(&format!("free-{at}"), "free", "n1", |_| {}));
+    world.pass(60_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(180_000);
+    assert!(world.monitor.rejections.len() > 10, "{:?}", world.monitor.rejections);
+    assert!(world.monitor.deletions.len() >= 12, "{:?}", world.monitor.deletions.len());
+}
+
 #[test]
 fn nodes_are_emptied_one_after_the_other() {
     let one = EvictionPolicy { nodes_at_once: Some(1), ..policy("one") };
