@@ -8,7 +8,7 @@ mod delay_watch;
 mod due_delays;
 mod facts;
 
-pub(crate) use cluster_policies::{ClusterPolicies, PolicySubject};
+pub(crate) use cluster_policies::{ClusterPolicies, PolicySubject, ignore_forbidden_holds};
 pub(crate) use delay_watch::DelayWatch;
 pub(crate) use due_delays::{DueDelays, PodWait};
 pub(crate) use facts::EvictionFacts;
@@ -210,6 +210,11 @@ impl EvictionDelays {
         let mut all: Vec<DuePod> = delayed.chain(undelayed).map(due_pod).collect();
         all.sort_by(|a, b| (a.since, &a.namespace, &a.pod).cmp(&(b.since, &b.namespace, &b.pod)));
         all
+    }
+
+    /// The pods whose holds a policy forbids.
+    pub(crate) fn pods_with_forbidden_holds(&self) -> impl Iterator<Item = &Uid> {
+        self.engine.pods_with_forbidden_holds().map(|pod| &pod.uid)
     }
 
     /// The number of pods with a deadline.

@@ -1,12 +1,13 @@
 //! Judges pods live, with an eviction engine that receives all watch events and is never pulled.
 //!
 //! - Invariant: only the pods of nodes that an event concerns are judged again.
+//! - The engine knows no policies: a hold that one forbids is removed from its pod before the engine learns of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::engine::Engine as _;
 use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::fact::NodeFact;
-use taintward_core::identity::NodeName;
+use taintward_core::identity::{NodeName, PodRef, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::{Mono, Now};
 use taintward_core::toleration_matching::NumericOperators;
@@ -19,12 +20,22 @@ pub(crate) struct LiveVerdicts {
     stale: BTreeSet<NodeName>,
     /// A list is complete, or a pod is gone whose node is unknown.
     are_all_stale: bool,
+    /// The pods with holds of their own.
+    held: BTreeMap<PodRef, DecodedPod>,
+    /// The pods whose holds do not count, because a policy forbids them.
+    forbidden_holds: BTreeSet<Uid>,
 }
 
 impl LiveVerdicts {
     pub(crate) fn new(numeric: NumericOperators) -> Self {
         let config = EvictionConfig { numeric, starts_as_named: true, ..EvictionConfig::default() };
-        Self { engine: EvictionEngine::new(config), stale: BTreeSet::new(), are_all_stale: false }
+        Self {
+            engine: EvictionEngine::new(config),
+            stale: BTreeSet::new(),
+            are_all_stale: false,
+            held: BTreeMap::new(),
+            forbidden_holds: BTreeSet::new(),
+        }
     }
 
     pub(crate) fn handle_node(&mut self, event: ObjectEvent<NodeFact>, now: Now) {
@@ -41,7 +52,10 @@ impl LiveVerdicts {
 
     pub(crate) fn handle_pod(&mut self, event: ObjectEvent<DecodedPod>, now: Now) {
         match &event {
-            ObjectEvent::Applied { fact, .. } => _ = self.stale.insert(fact.pod.node.clone()),
+            ObjectEvent::Applied { fact, .. } => {
+                self.stale.insert(fact.pod.node.clone());
+                self.follow_holds(fact);
+            }
             ObjectEvent::Deleted(ObjectRef { node: Some(node), .. })
             | ObjectEvent::Undecodable(ObjectRef { node: Some(node), .. }) => {
                 self.stale.insert(node.clone());
@@ -49,7 +63,37 @@ impl LiveVerdicts {
             ObjectEvent::Deleted(_) | ObjectEvent::ListCompleted => self.are_all_stale = true,
             _ => {}
         }
-        self.handle(EvictionInput::Pods(event.map(|decoded| decoded.for_display())), now);
+        let event = event.map(|decoded| {
+            let mut pod = decoded.for_display();
+            pod.holds = pod.holds.filter(|_| !self.forbidden_holds.contains(pod.id.uid()));
+            pod
+        });
+        self.handle(EvictionInput::Pods(event), now);
+    }
+
+    fn follow_holds(&mut self, decoded: &DecodedPod) {
+        let pod = PodRef { node: decoded.pod.node.clone(), uid: decoded.pod.id.uid().clone() };
+        match decoded.pod.holds.is_some() {
+            true => _ = self.held.insert(pod, decoded.clone()),
+            false => _ = self.held.remove(&pod),
+        }
+    }
+
+    /// Whether a pod has a hold of its own.
+    pub(crate) fn has_held_pods(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// The holds of these pods do not count, because a policy forbids them.
+    pub(crate) fn set_forbidden_holds(&mut self, pods: &BTreeSet<Uid>, now: Now) {
+        let before = std::mem::replace(&mut self.forbidden_holds, pods.clone());
+        self.held.retain(|pod, _| self.engine.explain(pod, now).is_some());
+        let is_changed = |pod: &PodRef| before.contains(&pod.uid) != pods.contains(&pod.uid);
+        let changed: Vec<DecodedPod> =
+            self.held.iter().filter(|(pod, _)| is_changed(pod)).map(|(_, decoded)| decoded.clone()).collect();
+        for fact in changed {
+            self.handle_pod(ObjectEvent::Applied { fact, listed: false }, now);
+        }
     }
 
     fn handle(&mut self, input: EvictionInput, now: Now) {

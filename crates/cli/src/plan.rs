@@ -93,16 +93,17 @@ fn plan(options: &PlanArgs) -> Result<ExitCode, PlanError> {
         }
         state => StateSource::Files(state, cluster),
     };
-    let state = cluster_state::read(from, *as_of, options.state.numeric())?;
+    let mut state = cluster_state::read(from, *as_of, options.state.numeric())?;
     let until = until(options.at, &state)?;
     let edited =
         node_edits::apply(&state.snapshot, &edits, &options.node_lifecycle().map_err(PlanArgsError::from)?)?;
+    let cluster = match from {
+        StateSource::Cluster(cluster) => Some(cluster),
+        StateSource::Files(..) => None,
+    };
+    let schedule = EvictionSchedule::of(cluster, &mut state, &edited.changes, until)?;
     let question = ForecastOptions { until, places_max: PLACES_MAX, about: &state.about };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
-    let schedule = match from {
-        StateSource::Cluster(cluster) => EvictionSchedule::of(Some(cluster), &state, &edited.changes, until)?,
-        StateSource::Files(..) => EvictionSchedule::of(None, &state, &edited.changes, until)?,
-    };
     stderr::errors(&state.gaps);
     state.notes.iter().for_each(stderr::note);
     schedule.iter().flat_map(|schedule| &schedule.unread).for_each(stderr::note);

@@ -97,9 +97,9 @@ impl BoardState {
         self.lock().model.is_synced()
     }
 
-    /// Whether a pod is due, and the number of pods.
-    pub(crate) fn due(&self, now: Now) -> (bool, usize) {
-        self.lock().model.due(now)
+    /// Whether a pod is due or held, and the number of pods.
+    pub(crate) fn due_or_held(&self, now: Now) -> (bool, usize) {
+        self.lock().model.due_or_held(now)
     }
 
     /// Creates a message from the changes, and wakes the viewers.

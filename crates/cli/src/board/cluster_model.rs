@@ -224,9 +224,9 @@ impl ClusterModel {
         self.pending.add_pods(changes, self.pods_max);
     }
 
-    /// Whether a pod is due, and the number of pods.
-    pub(crate) fn due(&self, now: Now) -> (bool, usize) {
-        self.pods.due(now)
+    /// Whether a pod is due or held, and the number of pods.
+    pub(crate) fn due_or_held(&self, now: Now) -> (bool, usize) {
+        self.pods.due_or_held(now)
     }
 
     /// The changes since the last call.

@@ -73,8 +73,8 @@ pub(super) async fn run(source: &BoardSource, state: &BoardState) -> Infallible 
                 state.update(|model| model.set_delays(delays.delays(), &source.namespace, now));
             }
             _ = tick.tick() => {
-                let (any, pods) = state.due(source.clock.now());
-                delays.set_due(any, pods);
+                let (any, pods) = state.due_or_held(source.clock.now());
+                delays.set_needed(any, pods);
                 let problem = watches.iter().find_map(WatchState::problem);
                 let listing = || (!state.is_synced()).then(|| "nodes and pods are being listed".to_owned());
                 state.publish(source.clock.now(), (source.speed)(), problem.or_else(listing));

@@ -73,14 +73,16 @@ impl PodTable {
         self.verdicts.handle_pod(event, now);
     }
 
-    /// What delays due pods was read again: judges the nodes of delayed pods, and passes on the pods with another state.
+    /// What delays due pods was read again: judges the nodes of delayed pods and of pods with other holds, and passes on the pods with another state.
     pub(crate) fn set_delays(&mut self, delays: DueDelays, now: Now, mut changed: impl FnMut(PodChange)) {
+        self.verdicts.set_forbidden_holds(delays.forbidden_holds(), now);
         let before = std::mem::replace(&mut self.delays, delays);
         let nodes: BTreeSet<NodeName> =
             before.pods().chain(self.delays.pods()).map(|pod| NodeName::new(&pod.node)).collect();
         for node in nodes {
             self.judge(&node, now, &mut changed);
         }
+        self.judge_stale(now, changed);
     }
 
     /// Judges pods with changed facts, and passes on the pods with another state.
@@ -145,12 +147,12 @@ impl PodTable {
         overdue
     }
 
-    /// Whether a pod is due, and the number of pods.
-    pub(crate) fn due(&self, now: Now) -> (bool, usize) {
+    /// Whether a pod is due or held, and the number of pods.
+    pub(crate) fn due_or_held(&self, now: Now) -> (bool, usize) {
         let now = now.wall.as_micros().div_euclid(1_000_000);
         let mut states = self.pods.values().flat_map(BTreeMap::values).filter_map(|pod| pod.state.as_ref());
         let any = states.any(|state| state.leaves() && state.at.is_some_and(|at| at <= now));
-        (any, self.verdicts.engine().stats().pods)
+        (any || self.verdicts.has_held_pods(), self.verdicts.engine().stats().pods)
     }
 
     /// All pods that were judged.

@@ -146,6 +146,21 @@ fn a_delayed_pod_is_not_overdue_until_nothing_delays_it() {
 }
 
 #[test]
+fn a_hold_that_a_policy_forbids_delays_no_countdown() {
+    let mut model = ClusterModel::new(PODS_MAX);
+    model.nodes(listed(&[node_with("n1", "True", true)]), after(1));
+    let hold = r#"{"action":"hold","since":"2026-01-01T00:00:01Z","until":"2026-01-01T00:01:01Z"}"#;
+    let held = pod_on("n1", "web").with("metadata.annotations", json!({"taintward.io/hold": hold}));
+    model.pods(listed(&[held]), after(1));
+    assert_eq!(model.change(after(1), HEADING, false), ModelChange::WholeState);
+    let pods = |until: i64| json!([["web", "shop", "web", "n1", 1, START + until, "k=v:NoExecute"]]);
+    assert_eq!(whole_state(&model)["pods"], pods(80));
+    assert!(model.due_or_held(after(1)).0);
+    model.set_delays(DueDelays::with_forbidden_holds("web"), "", after(2));
+    assert_eq!(change(&mut model, 2).unwrap()["pods"], pods(20));
+}
+
+#[test]
 fn a_pod_that_is_evicted_before_the_next_message_is_in_the_log() {
     let mut model = followed(&["web"]);
     let mut now = pod_on("n1", "now");

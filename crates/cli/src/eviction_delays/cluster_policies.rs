@@ -10,6 +10,7 @@ use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::eviction_policy::{
     BudgetFact, EvictionPolicyFact, EvictionSubject, NamespaceLabelsFact, forbidding_holds, governing,
 };
+use taintward_core::forecast::PlannedNodeChange;
 use taintward_core::identity::Uid;
 use taintward_core::scheduling::Labels;
 use taintward_core::taint::{Taint, TaintEffect};
@@ -95,14 +96,22 @@ impl ClusterPolicies {
         self.budgets.iter().filter(selects).collect()
     }
 
-    /// Removes the holds of pods that a policy forbids. A policy of a cluster counts once a controller has reported on it.
-    pub(crate) fn ignore_forbidden_holds(&mut self, snapshot: &mut ClusterSnapshot) {
+    /// Removes the holds of pods that a policy forbids because of present taints, or of those of a plan. A policy of a
+    /// cluster counts once a controller has reported on it.
+    pub(crate) fn ignore_forbidden_holds(
+        &mut self,
+        snapshot: &mut ClusterSnapshot,
+        changes: &[PlannedNodeChange],
+    ) {
         let is_applied = |fact: &&EvictionPolicyFact| self.are_files || !fact.recorded.conditions.is_empty();
         let policies = self.policies.iter().filter(is_applied);
         let mut ignored = BTreeMap::new();
         snapshot.ignore_ordered_holds_of_pods(|pod, node, labels| {
             let evicting = |taint: &&Taint| taint.effect == TaintEffect::NoExecute;
-            let taints = node.fact.taints.iter().filter(evicting);
+            let of_node = |change: &&PlannedNodeChange| pod.node.is_some_and(|at| at as usize == change.node);
+            let planned = changes.iter().filter(of_node).flat_map(|change| &change.taints);
+            let taints =
+                node.fact.taints.iter().chain(planned.map(|planned| &planned.taint)).filter(evicting);
             let subject = PolicySubject { namespace: pod.name.namespace(), labels, node: &node.labels };
             let fact =
                 self.with_namespace(subject, |subject| forbidding_holds(policies.clone(), taints, subject));
@@ -125,6 +134,17 @@ impl ClusterPolicies {
         let none = Labels::new();
         let namespace = self.namespaces.get(subject.namespace).unwrap_or(&none);
         decide(EvictionSubject { node: subject.node, namespace, pod: subject.labels })
+    }
+}
+
+/// Removes the holds of pods that a policy forbids, if any pod has one. If policies cannot be read, holds count.
+pub(crate) async fn ignore_forbidden_holds(
+    lists: ObjectLists<'_>,
+    snapshot: &mut ClusterSnapshot,
+    changes: &[PlannedNodeChange],
+) {
+    if snapshot.has_ordered_holds_of_pods() {
+        ClusterPolicies::read(lists).await.ignore_forbidden_holds(snapshot, changes);
     }
 }
 

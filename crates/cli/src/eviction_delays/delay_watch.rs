@@ -1,6 +1,6 @@
-//! Reads again and again what delays due pods, for as long as pods are due.
+//! Reads again and again what delays due pods and which holds count, for as long as pods are due or held.
 //!
-//! - Invariant: while no pod is due, or nothing can delay an eviction, no pods are listed.
+//! - Invariant: while no pod is due or held, or nothing can delay an eviction, no pods are listed.
 
 use super::DueDelays;
 use crate::active_controllers::ActiveControllers;
@@ -18,29 +18,29 @@ const PAUSE_PER_POD: Duration = Duration::from_micros(200);
 /// The pause after a read that was not complete.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(60);
 
-/// What delays the due pods of a cluster. The reads end when it is dropped.
+/// What delays the due pods of a cluster, and forbids holds of pods. The reads end when it is dropped.
 pub(crate) struct DelayWatch {
-    are_due: watch::Sender<usize>,
+    needed: watch::Sender<usize>,
     delays: watch::Receiver<DueDelays>,
 }
 
 impl DelayWatch {
-    /// No pod is due at first.
+    /// No pod is due or held at first.
     pub(crate) fn start(
         client: kube::Client,
         limit: RequestBudget,
         numeric: NumericOperators,
         clock: Clock,
     ) -> Self {
-        let (are_due, mut due) = watch::channel(0);
+        let (needed, mut pods_now) = watch::channel(0);
         let (sender, delays) = watch::channel(DueDelays::default());
         let limit = limit.only_each();
         tokio::spawn(async move {
             loop {
-                let pods = *due.borrow_and_update();
+                let pods = *pods_now.borrow_and_update();
                 if pods == 0 {
                     sender.send_if_modified(|delays| std::mem::take(delays) != DueDelays::default());
-                    match due.changed().await {
+                    match pods_now.changed().await {
                         Ok(()) => continue,
                         Err(_) => return,
                     }
@@ -51,18 +51,19 @@ impl DelayWatch {
                 let read = DueDelays::read(lists, controllers.namespace(), numeric, now).await;
                 let pause = if read.unread.is_empty() { pause(pods) } else { PAUSE_AFTER_ERROR };
                 sender.send_if_modified(|delays| std::mem::replace(delays, read.clone()) != read);
-                if matches!(tokio::time::timeout(pause, due.wait_for(|pods| *pods == 0)).await, Ok(Err(_))) {
+                let no_pods = pods_now.wait_for(|pods| *pods == 0);
+                if matches!(tokio::time::timeout(pause, no_pods).await, Ok(Err(_))) {
                     return;
                 }
             }
         });
-        Self { are_due, delays }
+        Self { needed, delays }
     }
 
-    /// So many pods are due now, of so many that exist.
-    pub(crate) fn set_due(&self, any: bool, pods: usize) {
-        let due = if any { pods.max(1) } else { 0 };
-        self.are_due.send_if_modified(|before| std::mem::replace(before, due) != due);
+    /// Whether any pod is due or held now, of so many that exist.
+    pub(crate) fn set_needed(&self, any: bool, pods: usize) {
+        let needed = if any { pods.max(1) } else { 0 };
+        self.needed.send_if_modified(|before| std::mem::replace(before, needed) != needed);
     }
 
     /// Waits until something else delays the due pods.

@@ -2,7 +2,8 @@
 
 use super::{DelaySettings, DuePod, EvictionFacts, PodDelay, deployment};
 use crate::cluster_state::ObjectLists;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use taintward_core::identity::Uid;
 use taintward_core::time::Wall;
 use taintward_core::toleration_matching::NumericOperators;
 
@@ -11,6 +12,8 @@ use taintward_core::toleration_matching::NumericOperators;
 pub(crate) struct DueDelays {
     /// The delayed pods, by UID.
     pods: BTreeMap<String, DuePod>,
+    /// The pods whose holds a policy forbids.
+    forbidden_holds: BTreeSet<Uid>,
     /// What could not be read, with its consequence.
     pub(crate) unread: Vec<String>,
 }
@@ -37,13 +40,14 @@ impl DueDelays {
             None
         });
         let settings = DelaySettings::of(deployment.as_ref(), numeric);
-        let mut pods = BTreeMap::new();
+        let (mut pods, mut forbidden_holds) = (BTreeMap::new(), BTreeSet::new());
         let error = match EvictionFacts::read_if_needed(lists, settings, now).await {
             Ok(None) => None,
             Ok(Some(facts)) => {
                 let read = facts.delays();
                 let delayed = read.due_pods().into_iter().filter(|pod| pod.delay.is_some());
                 pods.extend(delayed.map(|pod| (pod.uid.to_string(), pod)));
+                forbidden_holds.extend(read.pods_with_forbidden_holds().cloned());
                 read.unread
             }
             Err(error) => Some(error),
@@ -51,12 +55,17 @@ impl DueDelays {
         unread.extend(
             error.map(|error| format!("it is unknown whether an eviction policy delays due pods: {error}")),
         );
-        Self { pods, unread }
+        Self { pods, forbidden_holds, unread }
     }
 
     /// What delays the pod with this UID.
     pub(crate) fn of(&self, uid: &str) -> Option<&PodDelay> {
         self.pods.get(uid)?.delay.as_ref()
+    }
+
+    /// The pods whose holds do not count, because a policy forbids them.
+    pub(crate) const fn forbidden_holds(&self) -> &BTreeSet<Uid> {
+        &self.forbidden_holds
     }
 
     /// The delayed pods, in no particular order.
@@ -109,7 +118,12 @@ mod tests {
                 since: Mono::from_secs(0),
                 delay: Some(delay),
             };
-            Self { pods: [(name.to_owned(), pod)].into(), unread: Vec::new() }
+            Self { pods: [(name.to_owned(), pod)].into(), ..Self::default() }
+        }
+
+        /// A policy forbids the holds of a pod with this UID.
+        pub(crate) fn with_forbidden_holds(uid: &str) -> Self {
+            Self { forbidden_holds: [Uid::new(uid)].into(), ..Self::default() }
         }
     }
 }

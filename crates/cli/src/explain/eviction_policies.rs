@@ -9,6 +9,7 @@ use crate::messages::at_moment;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod};
 use taintward_core::eviction::EvictionDelayReason;
 use taintward_core::eviction_policy::EvictionPolicy;
+use taintward_core::identity::Uid;
 use taintward_core::scheduling::Labels;
 use taintward_core::time::{Mono, Now};
 use taintward_kube::hold_request::HOLD;
@@ -20,7 +21,7 @@ pub(super) async fn read(lists: ObjectLists<'_>, snapshot: &mut ClusterSnapshot)
         return ClusterPolicies::default();
     }
     let mut policies = ClusterPolicies::read(lists).await;
-    policies.ignore_forbidden_holds(snapshot);
+    policies.ignore_forbidden_holds(snapshot, &[]);
     policies
 }
 
@@ -38,17 +39,15 @@ pub(super) fn sentences(
         let names = policies.undecodable.join(", ");
         return vec![format!("an eviction policy that cannot be decoded may delay it: {names}")];
     }
-    let forbidding = policies.forbidding_holds(&pod.uid);
-    let mut sentences: Vec<String> = forbidding.map(forbidden_hold).into_iter().collect();
     let labels = &snapshot.label_sets()[pod.labels as usize];
     let subject = PolicySubject { namespace: pod.name.namespace(), labels, node };
     let taints = due_taints(snapshot, pod);
     let Some(fact) = policies.governing(taints.iter().map(|one| &one.taint), subject) else {
-        return sentences;
+        return Vec::new();
     };
     let name = &fact.policy.name;
-    sentences
-        .push(format!("eviction policy {name} governs it: {}", rules(&fact.policy, due, snapshot.now())));
+    let mut sentences =
+        vec![format!("eviction policy {name} governs it: {}", rules(&fact.policy, due, snapshot.now()))];
     if do_budgets_count(&fact.policy, due, snapshot.now()) {
         sentences.extend(budget(policies, subject));
     }
@@ -66,10 +65,12 @@ pub(super) fn sentences(
     sentences
 }
 
-fn forbidden_hold(policy: &str) -> String {
-    format!(
+/// Why the hold of a pod does not count, if it has one that a policy forbids.
+pub(super) fn forbidden_hold(policies: &ClusterPolicies, pod: &Uid) -> Option<String> {
+    let policy = policies.forbidding_holds(pod)?;
+    Some(format!(
         "its annotation {HOLD} does not count: eviction policy {policy} forbids holds of pods (allowHolds: false)"
-    )
+    ))
 }
 
 /// The budget that the pod waits for, if one allows no disruption now.

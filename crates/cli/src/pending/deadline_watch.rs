@@ -42,7 +42,7 @@ pub(crate) enum WatchProblem {
 }
 
 impl DeadlineWatch {
-    /// Follows the pods of the scope, and what delays those that are due. Looks for pods that are overdue at each tick.
+    /// Follows the pods of the scope, what delays those that are due, and which holds count. Looks for pods that are overdue at each tick.
     pub(crate) fn new(
         (client, limit): (&kube::Client, RequestBudget),
         pods: WatchScope,
@@ -74,7 +74,7 @@ impl DeadlineWatch {
             Some(batch) = self.pods.batches.recv() => self.tracker.pods(batch, self.clock.now()),
             Ok(()) = self.nodes.health.changed() => {}
             Ok(()) = self.pods.health.changed() => {}
-            () = self.delays.changed() => self.tracker.set_delays(self.delays.delays()),
+            () = self.delays.changed() => self.tracker.set_delays(self.delays.delays(), self.clock.now()),
             _ = self.tick.tick() => {}
         }
         // All available batches are handled before the output.
@@ -88,8 +88,8 @@ impl DeadlineWatch {
             return Vec::new();
         }
         let changes = self.tracker.changes(self.clock.now());
-        let (any, pods) = self.tracker.due(self.clock.now());
-        self.delays.set_due(any, pods);
+        let (any, pods) = self.tracker.due_or_held(self.clock.now());
+        self.delays.set_needed(any, pods);
         changes
     }
 

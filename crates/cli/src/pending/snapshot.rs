@@ -4,10 +4,9 @@ use super::delayed_rows::has_due_pods;
 use super::{PendingArgs, PendingError};
 use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::{self, ClusterReader, ClusterState, ClusterStateError, ObjectLists, StateSource};
-use crate::eviction_delays::{ClusterPolicies, DueDelays};
+use crate::eviction_delays::{DueDelays, ignore_forbidden_holds};
 use crate::runtime::Runtime;
 use std::collections::BTreeMap;
-use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::forecast::{ForecastOptions, forecast};
 use taintward_core::time::Mono;
 
@@ -34,7 +33,7 @@ impl PendingSnapshot {
                 Some(objects) => {
                     let (lists, now) = (ObjectLists::Files(objects), state.snapshot.now().wall);
                     let runtime = Runtime::new()?;
-                    runtime.block_on(ignore_forbidden_holds(lists, &mut state.snapshot));
+                    runtime.block_on(ignore_forbidden_holds(lists, &mut state.snapshot, &[]));
                     Some(runtime.block_on(DueDelays::read(lists, "", options.state.numeric(), now)))
                 }
                 None => None,
@@ -46,7 +45,7 @@ impl PendingSnapshot {
         runtime.block_on(async {
             let reader = ClusterReader::of(&options.state.cluster).await?;
             let mut state = reader.listed(options.state.as_of, options.state.numeric()).await;
-            ignore_forbidden_holds(reader.lists(), &mut state.snapshot).await;
+            ignore_forbidden_holds(reader.lists(), &mut state.snapshot, &[]).await;
             let enforcers = ActiveControllers::of(&reader, state.snapshot.now().wall).await;
             let namespace = options.state.cluster.namespace(&reader.connected).to_owned();
             let mut elsewhere = BTreeMap::new();
@@ -72,13 +71,6 @@ impl PendingSnapshot {
             };
             Ok(Self { state, enforcers: Some(enforcers), namespace, elsewhere, delays })
         })
-    }
-}
-
-/// Removes holds of pods that an eviction policy forbids. If policies cannot be read, holds count.
-async fn ignore_forbidden_holds(lists: ObjectLists<'_>, snapshot: &mut ClusterSnapshot) {
-    if snapshot.has_ordered_holds_of_pods() {
-        ClusterPolicies::read(lists).await.ignore_forbidden_holds(snapshot);
     }
 }
 

@@ -49,7 +49,8 @@ impl PendingTracker {
     }
 
     /// What delays due pods was read again.
-    pub(crate) fn set_delays(&mut self, delays: DueDelays) {
+    pub(crate) fn set_delays(&mut self, delays: DueDelays, now: Now) {
+        self.verdicts.set_forbidden_holds(delays.forbidden_holds(), now);
         self.delays = delays;
     }
 
@@ -58,11 +59,11 @@ impl PendingTracker {
         &self.delays
     }
 
-    /// Whether a pod is due, and the number of pods of the cluster.
-    pub(crate) fn due(&self, now: Now) -> (bool, usize) {
+    /// Whether a pod is due or held, and the number of pods of the cluster.
+    pub(crate) fn due_or_held(&self, now: Now) -> (bool, usize) {
         let mut rows = self.shown.values().flat_map(BTreeMap::values);
         let is_due = rows.any(|tracked| tracked.row.is_overdue(Now::of_wall(now.wall)));
-        (is_due, self.verdicts.engine().stats().pods)
+        (is_due || self.verdicts.has_held_pods(), self.verdicts.engine().stats().pods)
     }
 
     /// Whether both lists were complete once; before, the verdicts are incomplete.
@@ -191,6 +192,7 @@ mod tests {
     use taintward_core::taint::keys::UNREACHABLE;
     use taintward_core::time::{Span, Wall};
     use taintward_kube::decode::{Decoded, WatchedObject};
+    use taintward_kube::hold_request::HOLD;
     use testkit::{ObjectExt as _, node, pod, taint, toleration, toleration_row};
 
     /// This many seconds after the taint.
@@ -293,6 +295,34 @@ mod tests {
         assert_eq!(events(&mut tracker, 5.0), ["Cancelled"]);
         tracker.nodes(vec![ObjectEvent::Applied { fact: node_with(tolerated()), listed: false }], after(6.0));
         assert_eq!(events(&mut tracker, 6.0), ["CountingDown"]);
+    }
+
+    #[test]
+    fn a_hold_that_a_policy_forbids_does_not_count() {
+        let mut tracker = PendingTracker::new(NumericOperators::Off, "");
+        tracker.nodes(listed(node_with(tolerated())), after(10.0));
+        let hold = r#"{"action":"hold","since":"2026-01-01T00:00:05Z","until":"2026-01-01T00:01:05Z"}"#;
+        let held = shop_pod(toleration("k", Some(20))).with("metadata.annotations", json!({HOLD: hold}));
+        tracker.pods(listed(fact(&held)), after(10.0));
+        assert_eq!(events(&mut tracker, 10.0), ["CountingDown"]);
+        let deadline =
+            |tracker: &PendingTracker| tracker.rows()[0].evicted_at.as_micros() / 1_000_000 - 1_767_225_600;
+        assert!(tracker.due_or_held(after(10.0)).0);
+        assert_eq!(deadline(&tracker), 80);
+        let forbidden = DueDelays::with_forbidden_holds("u");
+        tracker.set_delays(forbidden.clone(), after(11.0));
+        assert_eq!(events(&mut tracker, 11.0), ["Changed"]);
+        assert_eq!(deadline(&tracker), 20);
+        tracker.pods(vec![ObjectEvent::Applied { fact: fact(&held), listed: false }], after(11.5));
+        assert_eq!(events(&mut tracker, 11.5), [""; 0]);
+        tracker.set_delays(DueDelays::default(), after(12.0));
+        assert_eq!(events(&mut tracker, 12.0), ["Changed"]);
+        assert_eq!(deadline(&tracker), 80);
+        delete(&mut tracker, 13.0);
+        assert_eq!(events(&mut tracker, 13.0), ["Deleted"]);
+        tracker.set_delays(forbidden, after(14.0));
+        assert_eq!(events(&mut tracker, 14.0), [""; 0], "a deleted pod does not come back");
+        assert!(!tracker.due_or_held(after(14.0)).0);
     }
 
     /// It got 20 seconds back, 5 seconds after its countdown began.

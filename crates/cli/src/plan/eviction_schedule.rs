@@ -7,7 +7,7 @@
 use crate::active_controllers::{ActiveControllers, LeaseHolder};
 use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state::{ClusterReader, ClusterState, ClusterStateError, ObjectLists};
-use crate::eviction_delays::{self, DelaySettings, EvictionFacts, PodDelay};
+use crate::eviction_delays::{self, DelaySettings, EvictionFacts, PodDelay, ignore_forbidden_holds};
 use crate::runtime::Runtime;
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::cluster_snapshot::ClusterSnapshot;
@@ -75,29 +75,34 @@ pub(crate) struct EvictionSchedule {
 }
 
 impl EvictionSchedule {
-    /// `None`: nothing delays evictions in this cluster. Without `cluster`, the state has the objects of files.
+    /// `None`: nothing delays evictions in this cluster. Without `cluster`, the state has the objects of files. Removes the
+    /// holds of pods that a policy forbids from the state.
     pub(crate) fn of(
         cluster: Option<&ClusterOptions>,
-        state: &ClusterState,
+        state: &mut ClusterState,
         changes: &[PlannedNodeChange],
         until: Mono,
     ) -> Result<Option<Self>, ClusterStateError> {
         let runtime = Runtime::new()?;
-        match (cluster, &state.objects) {
+        let ClusterState { snapshot, objects, .. } = state;
+        match (cluster, objects) {
             (Some(cluster), _) => runtime.block_on(async {
                 let reader = ClusterReader::of(cluster).await?;
-                let controllers = ActiveControllers::of(&reader, state.snapshot.now().wall).await;
+                let controllers = ActiveControllers::of(&reader, snapshot.now().wall).await;
                 let lists = reader.lists();
-                let mut schedule = Self::read(lists, controllers.namespace(), state, changes, until).await;
+                ignore_forbidden_holds(lists, snapshot, changes).await;
+                let mut schedule = Self::read(lists, controllers.namespace(), snapshot, changes, until).await;
                 if controllers.ours == LeaseHolder::Absent {
                     // Nothing shows that a controller applies what could not be read.
                     schedule.iter_mut().for_each(|schedule| schedule.unread.clear());
                 }
                 Ok(schedule)
             }),
-            (None, Some(objects)) => {
-                Ok(runtime.block_on(Self::read(ObjectLists::Files(objects), "", state, changes, until)))
-            }
+            (None, Some(objects)) => runtime.block_on(async {
+                let lists = ObjectLists::Files(objects);
+                ignore_forbidden_holds(lists, snapshot, changes).await;
+                Ok(Self::read(lists, "", snapshot, changes, until).await)
+            }),
             (None, None) => Ok(None),
         }
     }
@@ -105,11 +110,10 @@ impl EvictionSchedule {
     async fn read(
         lists: ObjectLists<'_>,
         namespace: &str,
-        state: &ClusterState,
+        snapshot: &ClusterSnapshot,
         changes: &[PlannedNodeChange],
         until: Mono,
     ) -> Option<Self> {
-        let snapshot = &state.snapshot;
         let mut unread = Vec::new();
         let deployment = eviction_delays::deployment(lists, namespace).await.unwrap_or_else(|error| {
             unread.push(format!("it is unknown whether the brake delays evictions: {error}"));

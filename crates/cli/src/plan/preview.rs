@@ -36,7 +36,7 @@ fn opening(nodes: &[(String, Vec<Taint>)]) -> String {
 
 fn planned(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<String, String> {
     let names: Vec<&str> = nodes.iter().map(|(name, _)| name.as_str()).collect();
-    let state = cluster_state::of_nodes(cluster, &names).map_err(|why| why.to_string())?;
+    let mut state = cluster_state::of_nodes(cluster, &names).map_err(|why| why.to_string())?;
     let edit = |(node, taints): &(String, Vec<Taint>)| NodeEdit::Taints {
         nodes: NodeSet::Names(vec![node.clone()]),
         change: TaintEdit { add: taints.clone(), remove: Vec::new() },
@@ -44,11 +44,11 @@ fn planned(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<S
     let edits: Vec<NodeEdit> = nodes.iter().map(edit).collect();
     let edited = node_edits::apply(&state.snapshot, &edits, &node_lifecycle::NodeLifecycleConfig::default())
         .map_err(|why| why.to_string())?;
+    let schedule = EvictionSchedule::of(Some(cluster), &mut state, &edited.changes, Mono::NEVER)
+        .map_err(|why| why.to_string())?;
     // Next nodes would require all pods of the cluster.
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
-    let schedule = EvictionSchedule::of(Some(cluster), &state, &edited.changes, Mono::NEVER)
-        .map_err(|why| why.to_string())?;
     let report =
         PlanReport::new(&state, &forecast, &edited.descriptions, Mono::NEVER, None, schedule.as_ref());
     let mut text = String::new();

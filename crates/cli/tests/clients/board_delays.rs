@@ -3,6 +3,7 @@
 use crate::board::client::BoardAddress;
 use crate::cli::running::{RunningSandbox, request};
 use crate::cli::timeout::eventually;
+use jiff::{Timestamp, ToSpan as _};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -63,4 +64,36 @@ fn what_delays_due_pods_reaches_pending_the_board_and_the_terminal() {
     };
     assert_eq!(event["event"], "Deleted", "{event}");
     events.until("no delay", |message| message["limits"].is_array() && delayed(message).is_none());
+}
+
+#[test]
+fn a_hold_that_a_policy_forbids_changes_no_deadline_that_is_shown() {
+    let running = &mut RunningSandbox::start(&["--plain", "--empty", "--nodes", "2"]);
+    let kubeconfig = running.kubeconfig();
+    let create = |path: &str, object: &Value| request(&kubeconfig, "POST", path, &object.to_string());
+    create("/api/v1/namespaces", &json!({"metadata": {"name": "shop"}}));
+    create(
+        "/apis/taintward.io/v1alpha1/evictionpolicies",
+        &json!({"apiVersion": "taintward.io/v1alpha1", "kind": "EvictionPolicy", "metadata": {"name": "urgent"},
+            "spec": {"taints": [{"key": "maintenance"}], "allowHolds": false}}),
+    );
+    let now = Timestamp::now();
+    let hold =
+        json!({"action": "hold", "since": now.to_string(), "until": (now + 3_600.seconds()).to_string()});
+    let pod = json!({"metadata": {"name": "web", "annotations": {"taintward.io/hold": hold.to_string()}},
+        "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "registry.example/x:1"}],
+            "tolerations": [{"key": "maintenance", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}]}});
+    create("/api/v1/namespaces/shop/pods", &pod);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(["pending", "-w", "-A", "-o", "json", "--kubeconfig", &kubeconfig]);
+    let mut pending = RunningSandbox::of(command);
+    let taint = json!({"spec": {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}});
+    request(&kubeconfig, "PATCH", "/api/v1/nodes/n1", &taint.to_string());
+    // The hold counts until the policies are read.
+    let seconds = (0..2).map(|_| {
+        let event: Value = serde_json::from_str(&pending.until("PendingEvent\"")).unwrap();
+        let time = |field: &str| event[field].as_str().unwrap().parse::<Timestamp>().unwrap().as_second();
+        time("evictedAt") - time("countdownStartedAt")
+    });
+    assert!(seconds.into_iter().any(|seconds| seconds == 600), "the hold counts");
 }

@@ -71,7 +71,8 @@ fn a_due_pod_names_its_policy_its_budget_and_its_deadline() {
     }
 }
 
-/// Two pods that no toleration keeps, on a tainted node. Each has a hold of its own; a policy selects one of them.
+/// Pods on a node with a taint that one of them tolerates for ten minutes. Each has a hold of its own; a policy selects two
+/// of them.
 const HELD: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
     {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "n1"},
      "spec": {"taints": [{"key": "maintenance", "effect": "NoExecute", "timeAdded": "2026-11-21T13:59:00Z"}]}},
@@ -79,6 +80,11 @@ const HELD: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
       "annotations": {"taintward.io/hold": "{\"action\":\"hold\",\"since\":\"2026-11-21T13:58:00Z\",\"until\":\"2026-11-21T15:00:00Z\"}"}},
      "status": {"startTime": "2026-11-21T12:00:00Z"},
      "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "main"}]}},
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "counting", "namespace": "shop", "uid": "e", "labels": {"app": "urgent"},
+      "annotations": {"taintward.io/hold": "{\"action\":\"hold\",\"since\":\"2026-11-21T13:58:00Z\",\"until\":\"2026-11-21T15:00:00Z\"}"}},
+     "status": {"startTime": "2026-11-21T12:00:00Z"},
+     "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "main"}],
+      "tolerations": [{"key": "maintenance", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}]}},
     {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "other", "namespace": "shop", "uid": "b", "labels": {"app": "other"},
       "annotations": {"taintward.io/hold": "{\"action\":\"hold\",\"since\":\"2026-11-21T13:58:00Z\",\"until\":\"2026-11-21T15:00:00Z\"}"}},
      "status": {"startTime": "2026-11-21T12:00:00Z"},
@@ -88,6 +94,8 @@ const HELD: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
      "spec": {"taints": [{"key": "maintenance"}], "allowHolds": ALLOW,
       "namespaceSelector": {"matchLabels": {"team": "shop"}}, "podSelector": {"matchLabels": {"app": "urgent"}}}}
 ]}"#;
+
+const TAINT: &str = r#"[{"key": "maintenance", "effect": "NoExecute", "timeAdded": "2026-11-21T13:59:00Z"}]"#;
 
 #[test]
 fn a_hold_that_a_policy_forbids_does_not_count() {
@@ -103,19 +111,32 @@ fn a_hold_that_a_policy_forbids_does_not_count() {
     let held = "holds it until";
     let forbidden =
         "its annotation taintward.io/hold does not count: eviction policy urgent forbids holds of pods";
-    for (allow, urgent, due) in [("true", held, "15:00:00"), ("false", forbidden, "13:59:00")] {
+    for (allow, urgent, due, ends) in
+        [("true", held, "15:00:00", "15:10:00"), ("false", forbidden, "13:59:00", "14:09:00")]
+    {
         let file = folder.write("cluster.json", &HELD.replace("ALLOW", allow));
         let explained = run("explain pod/urgent", &file);
         assert!(explained.contains(urgent), "{explained}");
         assert_eq!(explained.contains(held), allow == "true", "{explained}");
+        let counting = run("explain pod/counting", &file);
+        assert_eq!(counting.contains(forbidden), allow == "false", "{counting}");
         let other = run("explain pod/other", &file);
         assert!(other.contains(held) && !other.contains("does not count"), "{other}");
-        let pending: serde_json::Value = serde_json::from_str(&run("pending -A -o json", &file)).unwrap();
-        let rows = pending["items"].as_array().unwrap();
-        let times = ["urgent", "other"].map(|pod| {
-            let row = rows.iter().find(|row| row["pod"] == pod).unwrap();
-            row["evictedAt"].as_str().unwrap().to_owned()
-        });
-        assert_eq!(times, [format!("2026-11-21T{due}Z"), "2026-11-21T15:00:00Z".to_owned()]);
+        let times = |listed: &str, hour: [&str; 3]| {
+            let listed: serde_json::Value = serde_json::from_str(listed).unwrap();
+            let rows = listed["items"].as_array().unwrap();
+            let evicted_at =
+                |pod: &str| rows.iter().find(|row| row["pod"] == pod).unwrap()["evictedAt"].clone();
+            let expected = hour.map(|time| format!("2026-11-21T{time}Z"));
+            assert_eq!(["urgent", "counting", "other"].map(evicted_at), expected);
+        };
+        times(&run("pending -A -o json", &file), [due, ends, "15:00:00"]);
+        let untainted = HELD.replace("ALLOW", allow).replace(TAINT, "[]");
+        let file = folder.write("untainted.json", &untainted);
+        let planned = if allow == "true" { ["15:00:00", "15:10:00"] } else { ["14:00:00", "14:10:00"] };
+        times(
+            &run("plan --taint n1 maintenance:NoExecute -o json", &file),
+            [planned[0], planned[1], "15:00:00"],
+        );
     }
 }

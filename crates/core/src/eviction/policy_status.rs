@@ -6,7 +6,7 @@
 use super::EvictionEngine;
 use super::delay_reason::{DelayCategory, DelayedEviction};
 use crate::eviction_policy::{EvictionPolicyFact, PolicyProblem};
-use crate::identity::{NodeName, PodName, Uid};
+use crate::identity::{NodeName, PodName, PodRef, Uid};
 use crate::status_condition::{ConditionState, StatusCondition, whole_second};
 use crate::time::{Mono, Now, Wall};
 use alloc::borrow::ToOwned as _;
@@ -175,6 +175,11 @@ impl EvictionEngine {
     /// Returns the due pods that policies delay, and what each waits for.
     pub fn delayed(&self) -> impl Iterator<Item = DelayedEviction<'_>> {
         self.state.queue.gate().delays(|pod| self.cache.name(pod))
+    }
+
+    /// Returns the pods whose holds a policy forbids.
+    pub fn pods_with_forbidden_holds(&self) -> impl Iterator<Item = &PodRef> {
+        self.cache.with_forbidden_holds()
     }
 
     /// Returns each policy with its status.

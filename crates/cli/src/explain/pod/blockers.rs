@@ -14,6 +14,8 @@ pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
         return sentences;
     }
     sentences.extend(disruption(explanation));
+    let policies = &explanation.context.policies;
+    sentences.extend(explanation.pod.and_then(|pod| eviction_policies::forbidden_hold(policies, &pod.uid)));
     if let (Some(Outcome::Leaves { .. }), None) = (explanation.outcome(), explanation.details.deletion) {
         sentences.extend(policy(explanation));
         sentences.push(undone(explanation));

@@ -3,13 +3,24 @@
 //! - Invariant: only pods with such an annotation cost anything.
 
 use super::node_state::NodeState;
-use super::{CacheUpdate, PodFlags};
+use super::{Cache, CacheUpdate, PodFlags};
 use crate::fact::PodTemplateFact;
 use crate::identity::{NodeName, PodRef, Uid};
 use crate::scheduling::Labels;
 use crate::taint::Taint;
 use crate::time::Mono;
 use alloc::vec::Vec;
+
+impl Cache {
+    /// Returns the pods whose holds a policy forbids.
+    pub(in crate::eviction) fn with_forbidden_holds(&self) -> impl Iterator<Item = &PodRef> {
+        let is_forbidden = |pod: &&PodRef| {
+            let known = self.nodes.get(&pod.node).and_then(|entry| entry.pods.get(&pod.uid));
+            known.is_some_and(|known| known.flags.has(PodFlags::HOLDS_FORBIDDEN))
+        };
+        self.held.iter().filter(is_forbidden)
+    }
+}
 
 impl CacheUpdate<'_> {
     /// A pod, its node or a policy has changed: finds out whether a policy forbids the pod's holds. Returns whether that
