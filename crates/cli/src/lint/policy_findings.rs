@@ -25,10 +25,17 @@ impl CollectedPolicy {
         let policy = match &self.policy {
             Ok(policy) => policy,
             Err(why) => {
+                // The position is one of the object as JSON, which the user has not written.
+                let why = why.split(" at line ").next().unwrap_or(why);
                 let path = why.split_once(": ").map(|(path, _)| path);
                 let field = path.filter(|path| path.starts_with("spec")).unwrap_or_default();
                 let fix = "correct the field; docs/eviction-policy.md describes all fields";
-                return vec![self.finding(Rule::InvalidEvictionPolicy, field, why.clone(), fix.to_owned())];
+                return vec![self.finding(
+                    Rule::InvalidEvictionPolicy,
+                    field,
+                    why.to_owned(),
+                    fix.to_owned(),
+                )];
             }
         };
         let mut found: Vec<ReportedFinding> =
