@@ -4,7 +4,8 @@ use crate::messages::{moment, stamp, with_zone};
 use crate::output::{API_VERSION, Table, TableColumn};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use taintward_core::identity::Uid;
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration_hold::HoldOrigin;
 use taintward_core::toleration_seconds::{NodeHoldRequest, RecordState};
@@ -22,8 +23,10 @@ struct HoldRow {
     until: Option<Wall>,
     by_administrator: bool,
     by_limit: bool,
-    /// An annotation of the pod orders it.
-    by_pod: bool,
+    /// An annotation of this pod orders it.
+    by_pod: Option<Uid>,
+    /// The hold of the pod does not count, because a policy forbids it.
+    is_forbidden: bool,
     reason: Option<String>,
 }
 
@@ -79,7 +82,8 @@ impl HoldStatus {
             if let Some(until) = periods.map(|period| period.until).max() {
                 let object: AnnotatedObject = serde_json::from_slice(body)?;
                 let reason = object.metadata.annotations.get(HOLD).and_then(|text| decode_reason(text));
-                let row = HoldRow { held: 1, until: Some(until), by_pod: true, reason, ..HoldRow::default() };
+                let by_pod = Some(pod.id.uid().clone());
+                let row = HoldRow { held: 1, until: Some(until), by_pod, reason, ..HoldRow::default() };
                 found.rows.insert((pod.node.to_string(), Some(pod.id.name().to_string())), row);
             }
             if let RecordState::Known(record) = &pod.record
@@ -114,6 +118,19 @@ impl HoldStatus {
     /// The same where Taintward evicts.
     pub(crate) fn of_evicting(self, holds_all: bool) -> Self {
         Self { holds_all, ..self }
+    }
+
+    /// The same, without holding pods whose holds a policy forbids.
+    pub(crate) fn without_forbidden<'u>(mut self, forbidden: impl Iterator<Item = &'u Uid>) -> Self {
+        let forbidden: BTreeSet<&Uid> = forbidden.collect();
+        for row in self
+            .rows
+            .values_mut()
+            .filter(|row| row.by_pod.as_ref().is_some_and(|pod| forbidden.contains(pod)))
+        {
+            (row.held, row.is_forbidden) = (0, true);
+        }
+        self
     }
 
     /// The holds that annotations of these pods, `namespace/name`, order.
@@ -177,7 +194,11 @@ impl HoldRow {
     fn origins(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let administrator = self.by_administrator.then_some(("Person", "administrator"));
         let limit = self.by_limit.then_some(("Limit", "--hold-limit"));
-        let pod = self.by_pod.then_some(("Person", "annotation of the pod"));
+        let text = match self.is_forbidden {
+            true => "annotation of the pod, which a policy forbids",
+            false => "annotation of the pod",
+        };
+        let pod = self.by_pod.as_ref().map(|_| ("Person", text));
         administrator.into_iter().chain(limit).chain(pod)
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn sentences(
 pub(super) fn forbidden_hold(policies: &ClusterPolicies, pod: &Uid) -> Option<String> {
     let policy = policies.forbidding_holds(pod)?;
     Some(format!(
-        "its annotation {HOLD} does not count: eviction policy {policy} forbids holds of pods (allowHolds: false)"
+        "its annotation {HOLD} delays nothing: eviction policy {policy} forbids holds of pods (allowHolds: false)"
     ))
 }
 

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::eviction::{BrakedKey, DelayCategory};
+use taintward_core::identity::Uid;
 use taintward_core::node_limit::NodeLimit;
 use taintward_core::time::{Now, Wall};
 use taintward_core::toleration_matching::NumericOperators;
@@ -46,6 +47,8 @@ pub(crate) struct EvictionBacklog {
     pub(crate) due: Vec<DuePod>,
     /// The number of pods with a deadline.
     pub(crate) counting: usize,
+    /// The pods whose holds a policy forbids.
+    forbidden_holds: Vec<Uid>,
     /// What could not be read of what delays pods.
     pub(crate) unread: Option<String>,
 }
@@ -189,7 +192,10 @@ impl ClusterStatus {
         let (backlog, braked) = backlog(reader, settings, wall).await;
         let brake = brake(&deployment).derive(|_| braked);
         let evicts_all = deployment.known().is_none_or(DeploymentFacts::evicts_all);
-        let holds = StatusPart::of(holds.map(|holds| holds.of_evicting(evicts_all)));
+        let forbidden = backlog.known().map(|backlog| &backlog.forbidden_holds);
+        let holds = holds
+            .map(|holds| holds.of_evicting(evicts_all).without_forbidden(forbidden.into_iter().flatten()));
+        let holds = StatusPart::of(holds);
         let from = reader.place();
         Self { from, now, controllers, deployment, backlog, holds, brake, policies }
     }
@@ -241,6 +247,7 @@ async fn backlog(
         StatusPart::Known(EvictionBacklog {
             due: delays.due_pods(),
             counting: delays.counting(),
+            forbidden_holds: delays.pods_with_forbidden_holds().cloned().collect(),
             unread: delays.unread.as_ref().map(ToString::to_string),
         })
     });

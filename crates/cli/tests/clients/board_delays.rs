@@ -96,4 +96,9 @@ fn a_hold_that_a_policy_forbids_changes_no_deadline_that_is_shown() {
         time("evictedAt") - time("countdownStartedAt")
     });
     assert!(seconds.into_iter().any(|seconds| seconds == 600), "the hold counts");
+    let mut status = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    let status = status.args(["status", "--kubeconfig", &kubeconfig]).output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    let row = status.lines().find(|line| line.contains("shop/web")).unwrap();
+    assert!(row.contains("annotation of the pod, which a policy forbids"), "{status}");
 }

@@ -15,7 +15,8 @@ pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
     }
     sentences.extend(disruption(explanation));
     let policies = &explanation.context.policies;
-    sentences.extend(explanation.pod.and_then(|pod| eviction_policies::forbidden_hold(policies, &pod.uid)));
+    let leaving = explanation.pod.filter(|_| explanation.leaves().is_some());
+    sentences.extend(leaving.and_then(|pod| eviction_policies::forbidden_hold(policies, &pod.uid)));
     if let (Some(Outcome::Leaves { .. }), None) = (explanation.outcome(), explanation.details.deletion) {
         sentences.extend(policy(explanation));
         sentences.push(undone(explanation));
