@@ -21,7 +21,7 @@ use crate::cluster_state::details::{EventDetails, ObjectNames};
 use crate::cluster_state::related::{RelatedObjects, in_cluster, in_files};
 use crate::cluster_state::{ClusterReader, ClusterStateError, ObjectLists, no_nodes};
 use crate::completion_kind::CompletionKind;
-use crate::eviction_delays::ClusterPolicies;
+use crate::eviction_delays::{ClusterPolicies, DueDelays};
 use crate::messages::{self, paragraph, stamp};
 use crate::output::{API_VERSION, PrintError, PrintOptions, Printable};
 use crate::past_eviction::PastEviction;
@@ -123,6 +123,8 @@ struct ExplainContext {
     /// `None` for files, which have no leases.
     controllers: Option<ActiveControllers>,
     policies: ClusterPolicies,
+    /// What delays due pods.
+    delays: DueDelays,
     /// The namespace of pods; `None`: any.
     namespace: Option<String>,
 }
@@ -151,14 +153,14 @@ impl ExplainContext {
             if related.state.snapshot.nodes().is_empty() {
                 return Err(no_nodes(related.state));
             }
-            let policies = match &related.state.objects {
+            let (policies, delays) = match &related.state.objects {
                 Some(objects) => {
                     let lists = ObjectLists::Files(objects);
-                    Runtime::new()?.block_on(eviction_policies::read(lists, &mut related.state.snapshot))
+                    Runtime::new()?.block_on(eviction_policies::read(lists, "", &mut related.state.snapshot))
                 }
-                None => ClusterPolicies::default(),
+                None => Default::default(),
             };
-            return Ok(Self { related, controllers: None, policies, namespace });
+            return Ok(Self { related, controllers: None, policies, delays, namespace });
         }
         let runtime = Runtime::new()?;
         runtime.block_on(async {
@@ -168,8 +170,10 @@ impl ExplainContext {
             let mut related = in_cluster(&reader, wanted, as_of, numeric).await;
             let now = related.state.snapshot.now().wall;
             let controllers = ActiveControllers::of(&reader, now).await;
-            let policies = eviction_policies::read(reader.lists(), &mut related.state.snapshot).await;
-            Ok(Self { related, controllers: Some(controllers), policies, namespace })
+            let (policies, delays) =
+                eviction_policies::read(reader.lists(), controllers.namespace(), &mut related.state.snapshot)
+                    .await;
+            Ok(Self { related, controllers: Some(controllers), policies, delays, namespace })
         })
     }
 

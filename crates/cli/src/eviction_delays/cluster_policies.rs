@@ -1,4 +1,4 @@
-//! Reads the eviction policies of a cluster or of files, with the budgets and the labels of namespaces that they need.
+//! Reads the eviction policies of a cluster or of files, with the labels of namespaces that they need.
 //!
 //! - Invariant: what cannot be read is an error, and what does not exist is known to be absent.
 
@@ -8,7 +8,7 @@ use taintward_core::admission::LabelSelector;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::eviction_policy::{
-    BudgetFact, EvictionPolicyFact, EvictionSubject, NamespaceLabelsFact, forbidding_holds, governing,
+    EvictionPolicyFact, EvictionSubject, NamespaceLabelsFact, forbidding_holds, governing,
 };
 use taintward_core::forecast::PlannedNodeChange;
 use taintward_core::identity::Uid;
@@ -24,7 +24,6 @@ pub(crate) struct ClusterPolicies {
     policies: Vec<EvictionPolicyFact>,
     /// Names of policies that cannot be decoded.
     pub(crate) undecodable: Vec<String>,
-    budgets: Vec<BudgetFact>,
     namespaces: BTreeMap<Box<str>, Labels>,
     /// They are in files, which need not have the statuses that a controller writes.
     are_files: bool,
@@ -52,7 +51,7 @@ impl ClusterPolicies {
     }
 
     async fn read_objects(&mut self, lists: ObjectLists<'_>) -> Result<(), RequestError> {
-        let Self { policies, undecodable, budgets, namespaces, .. } = self;
+        let Self { policies, undecodable, namespaces, .. } = self;
         let mut add = |json: &[u8]| {
             match EvictionPolicyFact::decode(Encoding::Json, json) {
                 Decoded::Object(fact) => policies.push(fact),
@@ -66,10 +65,6 @@ impl ClusterPolicies {
         };
         lists.each(ListRequest::all("taintward.io", "evictionpolicies"), &mut add).await?;
         // A user may read one kind and not another.
-        if policies.iter().any(|fact| fact.policy.budgets.is_some()) {
-            let mut add = |json: &[u8]| decoded(json).map(|fact: BudgetFact| budgets.push(fact));
-            lists.each(ListRequest::all("policy", "poddisruptionbudgets"), &mut add).await?;
-        }
         if policies.iter().any(|fact| fact.policy.namespaces != LabelSelector::default()) {
             let mut add = |json: &[u8]| {
                 decoded(json).map(|fact: NamespaceLabelsFact| drop(namespaces.insert(fact.name, fact.labels)))
@@ -86,14 +81,6 @@ impl ClusterPolicies {
         subject: PolicySubject<'_>,
     ) -> Option<&EvictionPolicyFact> {
         self.with_namespace(subject, |subject| governing(&self.policies, taints, subject))
-    }
-
-    /// The budgets that select the pod.
-    pub(crate) fn budgets(&self, subject: PolicySubject<'_>) -> Vec<&BudgetFact> {
-        let selects = |fact: &&BudgetFact| {
-            *fact.budget.namespace == *subject.namespace && fact.budget.selects(subject.labels)
-        };
-        self.budgets.iter().filter(selects).collect()
     }
 
     /// Removes the holds of pods that a policy forbids because of present taints, or of those of a plan. A policy of a

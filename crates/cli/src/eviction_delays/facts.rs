@@ -95,7 +95,6 @@ impl EvictionFacts {
             facts.handle(EvictionInput::PolicyDefinitionAbsent(true));
         }
         policies.into_iter().for_each(|event| facts.handle(EvictionInput::Policies(event)));
-        facts.unread = unread.or(facts.surroundings(lists).await.err());
         list::<NodeForAllControllers>(lists, |event| {
             let event = match event.into_object() {
                 Ok((node, listed)) => match node.labelled() {
@@ -110,6 +109,8 @@ impl EvictionFacts {
             facts.handle(EvictionInput::Nodes(event));
         })
         .await?;
+        // The annotations of nodes may need budgets too.
+        facts.unread = unread.or(facts.surroundings(lists).await.err());
         list::<TemplatedPod>(lists, |event| {
             let fact = event.map(|pod| pod.with_template(pod.pod.for_display()));
             facts.handle(EvictionInput::Pods(fact));

@@ -4,25 +4,34 @@
 
 use super::pod::due_taints;
 use crate::cluster_state::ObjectLists;
-use crate::eviction_delays::{ClusterPolicies, PolicySubject};
+use crate::eviction_delays::{ClusterPolicies, DueDelays, PolicySubject};
 use crate::messages::at_moment;
 use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod};
-use taintward_core::eviction::EvictionDelayReason;
 use taintward_core::eviction_policy::EvictionPolicy;
 use taintward_core::identity::Uid;
 use taintward_core::scheduling::Labels;
 use taintward_core::time::{Mono, Now};
 use taintward_kube::hold_request::HOLD;
 
-/// Reads the policies, if a pod of the snapshot is due or held, and removes the holds that they forbid.
-pub(super) async fn read(lists: ObjectLists<'_>, snapshot: &mut ClusterSnapshot) -> ClusterPolicies {
-    let is_due = |pod| !due_taints(snapshot, pod).is_empty();
-    if !snapshot.has_ordered_holds_of_pods() && !snapshot.pods().iter().any(is_due) {
-        return ClusterPolicies::default();
+/// Reads the policies, if a pod of the snapshot is due or held, and removes the holds that they forbid. Reads what delays
+/// due pods, if one is due; `namespace` is that of the controller's Deployment.
+pub(super) async fn read(
+    lists: ObjectLists<'_>,
+    namespace: &str,
+    snapshot: &mut ClusterSnapshot,
+) -> (ClusterPolicies, DueDelays) {
+    let is_any_due =
+        |snapshot: &ClusterSnapshot| snapshot.pods().iter().any(|pod| !due_taints(snapshot, pod).is_empty());
+    if !snapshot.has_ordered_holds_of_pods() && !is_any_due(snapshot) {
+        return <(ClusterPolicies, DueDelays)>::default();
     }
     let mut policies = ClusterPolicies::read(lists).await;
     policies.ignore_forbidden_holds(snapshot, &[]);
-    policies
+    let delays = match is_any_due(snapshot) {
+        true => DueDelays::read(lists, namespace, snapshot.numeric(), snapshot.now().wall).await,
+        false => DueDelays::default(),
+    };
+    (policies, delays)
 }
 
 /// What a policy does with a due pod, in sentences; empty if no policy governs it.
@@ -48,9 +57,6 @@ pub(super) fn sentences(
     let name = &fact.policy.name;
     let mut sentences =
         vec![format!("eviction policy {name} governs it: {}", rules(&fact.policy, due, snapshot.now()))];
-    if do_budgets_count(&fact.policy, due, snapshot.now()) {
-        sentences.extend(budget(policies, subject));
-    }
     if !fact.policy.is_valid() {
         sentences.push(format!(
             "eviction policy {name} is invalid, and delays what it selects until it is corrected"
@@ -71,23 +77,6 @@ pub(super) fn forbidden_hold(policies: &ClusterPolicies, pod: &Uid) -> Option<St
     Some(format!(
         "its annotation {HOLD} delays nothing: eviction policy {policy} forbids holds of pods (allowHolds: false)"
     ))
-}
-
-/// The budget that the pod waits for, if one allows no disruption now.
-fn budget(policies: &ClusterPolicies, subject: PolicySubject<'_>) -> Option<String> {
-    let reason = match policies.budgets(subject)[..] {
-        [] => return None,
-        [only] if only.allowed == Some(0) => EvictionDelayReason::Budget(only),
-        [_] => return None,
-        _ => EvictionDelayReason::SeveralBudgets,
-    };
-    Some(format!("it {reason}"))
-}
-
-/// Whether the budgets of a pod that has been due since then still count.
-fn do_budgets_count(policy: &EvictionPolicy, due: Mono, now: Now) -> bool {
-    let is_over = |deadline| due.plus(deadline) <= now.mono;
-    policy.budgets.is_some_and(|budgets| !budgets.deadline.is_some_and(is_over))
 }
 
 /// The rules of a policy, for a pod that has been due since then.
@@ -128,17 +117,11 @@ mod tests {
     #[test]
     fn budgets_count_until_their_deadline() {
         let now = Now::exact(Mono::from_secs(100), Wall::from_secs(1_800_000_000));
-        let with = |budgets| EvictionPolicy { budgets, ..EvictionPolicy::default() };
-        let deadline = |seconds| Some(BudgetRespect { deadline: Some(Span::from_secs(seconds)) });
-        let due = Mono::from_secs(40);
-        for (budgets, expected) in [
-            (None, false),
-            (Some(BudgetRespect { deadline: None }), true),
-            (deadline(61), true),
-            (deadline(60), false),
-        ] {
-            assert_eq!(do_budgets_count(&with(budgets), due, now), expected, "{budgets:?}");
-        }
-        assert!(rules(&with(deadline(60)), due, now).starts_with("its disruption budgets counted until"));
+        let with = |seconds| {
+            let budgets = Some(BudgetRespect { deadline: Some(Span::from_secs(seconds)) });
+            rules(&EvictionPolicy { budgets, ..EvictionPolicy::default() }, Mono::from_secs(40), now)
+        };
+        assert!(with(60).starts_with("its disruption budgets counted until"));
+        assert!(with(61).starts_with("its disruption budgets count until"));
     }
 }

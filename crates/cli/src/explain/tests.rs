@@ -8,7 +8,7 @@ use crate::cluster_state::details::ObjectNames;
 use crate::cluster_state::related::{in_cluster, in_files};
 use crate::cluster_state::{ClusterReader, ServerClock};
 use crate::described::{check, document, schema};
-use crate::eviction_delays::ClusterPolicies;
+use crate::eviction_delays::{ClusterPolicies, DueDelays};
 use crate::output::{PrintOptions, Printable as _, Terminal};
 use crate::sandbox::kube_client;
 use fakekube::api::{ApiServer, ResourcePath, WriteOptions};
@@ -126,8 +126,13 @@ async fn explained(server: &ApiServer, names: &[String]) -> BTreeMap<String, (St
     let wanted = ObjectNames { pods, namespace: namespace.clone(), ..ObjectNames::default() };
     let related = in_cluster(&reader, wanted, Some(server.clock().now()), NumericOperators::Off).await;
     assert_eq!(related.state.gaps, []);
-    let context =
-        ExplainContext { related, controllers: None, policies: ClusterPolicies::default(), namespace };
+    let context = ExplainContext {
+        related,
+        controllers: None,
+        policies: ClusterPolicies::default(),
+        delays: DueDelays::default(),
+        namespace,
+    };
     let words: Vec<String> = names.iter().map(|name| format!("pod/{name}")).collect();
     let targets = parse_targets(&words).unwrap();
     let list = Explanations::of(&context, &targets).object();
@@ -235,6 +240,7 @@ fn the_schema_describes_what_is_printed() {
             related,
             controllers: None,
             policies: ClusterPolicies::default(),
+            delays: DueDelays::default(),
             namespace: None,
         };
         let all = Explanations::of(&context, &targets);
@@ -260,8 +266,13 @@ fn a_deadline_has_a_latest_time_if_taintward_did_not_see_the_countdown_begin() {
             place: "kube-system",
             upstreams: LeaseHolder::Absent,
         });
-        let context =
-            ExplainContext { related, controllers, policies: ClusterPolicies::default(), namespace: None };
+        let context = ExplainContext {
+            related,
+            controllers,
+            policies: ClusterPolicies::default(),
+            delays: DueDelays::default(),
+            namespace: None,
+        };
         let targets = parse_targets(&[format!("pod/{name}")]).unwrap();
         let all = Explanations::of(&context, &targets);
         let object = all.object();

@@ -21,35 +21,39 @@ struct PolicyHarness {
 }
 
 impl PolicyHarness {
-    fn set() -> Self {
+    /// A sandbox in which the objects are, and the pod runs; `None`: there is no kubectl.
+    fn with_objects(objects: &str) -> Option<Self> {
+        let tools = taintward_envtest::binaries::for_test("explain_policies")?;
         let folder = TestFolder::named("explain-policies");
         let kubeconfig = folder.file("kubeconfig");
         let mut sandbox = RunningSandbox::start(&["--plain", "--empty", "--kubeconfig-out", &kubeconfig]);
         sandbox.until("KUBECONFIG");
-        Self { folder, _sandbox: sandbox }
+        let objects = folder.write("objects.json", objects);
+        for words in [
+            &["create", "-f", &*objects][..],
+            &["wait", "pod/kept", "--for=condition=Ready", "--timeout=60s"],
+        ] {
+            let mut kubectl = Command::new(tools.path("kubectl").unwrap());
+            kubectl.args(words).env("KUBECONFIG", &kubeconfig);
+            let done = kubectl.env("HOME", folder.path()).output().unwrap();
+            assert!(done.status.success(), "{}", text(&done.stderr));
+        }
+        Some(Self { folder, _sandbox: sandbox })
     }
 
+    /// The exit code, and what is printed, with single spaces.
     fn run(&self, typed: &str) -> (i32, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.args(typed.split(' ')).stdin(Stdio::null()).env("TZ", "UTC");
         let done = command.env("KUBECONFIG", self.folder.file("kubeconfig")).output().unwrap();
-        (done.status.code().unwrap(), text(&[done.stdout, done.stderr].concat()))
+        let printed = text(&[done.stdout, done.stderr].concat());
+        (done.status.code().unwrap(), printed.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 }
 
 #[test]
 fn a_due_pod_names_its_policy_its_budget_and_its_deadline() {
-    let Some(tools) = taintward_envtest::binaries::for_test("explain_policies") else { return };
-    let harness = PolicyHarness::set();
-    let objects = harness.folder.write("objects.json", OBJECTS);
-    for words in
-        [&["create", "-f", &*objects][..], &["wait", "pod/kept", "--for=condition=Ready", "--timeout=60s"]]
-    {
-        let mut kubectl = Command::new(tools.path("kubectl").unwrap());
-        kubectl.args(words).env("KUBECONFIG", harness.folder.file("kubeconfig"));
-        let done = kubectl.env("HOME", harness.folder.path()).output().unwrap();
-        assert!(done.status.success(), "{}", text(&done.stderr));
-    }
+    let Some(harness) = PolicyHarness::with_objects(OBJECTS) else { return };
     let explain = || harness.run("explain pod/kept -n default");
     let (_, before) = explain();
     assert!(before.contains("It stays") && !before.contains("eviction policy"), "{before}");
@@ -60,15 +64,34 @@ fn a_due_pod_names_its_policy_its_budget_and_its_deadline() {
         assert_eq!(code, 0, "{explained}");
         (!explained.contains("no controller has reported")).then_some(explained)
     });
-    let explained = explained.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in [
         "It has been due for eviction since",
         "eviction policy gentle governs it: its disruption budgets count until",
         "then it is deleted in spite of them; at most 30 pods are evicted per minute",
-        "it waits for budget default/kept, which never allows a disruption",
+        "it waits for budget default/kept, which never allows a disruption; deleted at",
     ] {
         assert!(explained.contains(words), "{words}: {explained}");
     }
+}
+
+/// There is no policy: the annotation of the node alone says that budgets count.
+#[test]
+fn a_pod_that_waits_because_of_its_nodes_annotation_names_its_budget() {
+    let objects = OBJECTS.split(",\n    {\"apiVersion\": \"taintward.io").next().unwrap().to_owned() + "]}";
+    let Some(harness) = PolicyHarness::with_objects(&objects) else { return };
+    let (code, tainted) = harness.run("taint node n1 maintenance:NoExecute --respect-budgets --no-preview");
+    assert_eq!(code, 0, "{tainted}");
+    let waits = "waits for budget default/kept, which never allows a disruption; without a deadline, so never forced (policy \
+                 of node n1 (taintward.io/respect-budgets))";
+    let explained = eventually("the pod to be due", || {
+        let (_, explained) = harness.run("explain pod/kept -n default");
+        explained.contains("due for eviction").then_some(explained)
+    });
+    assert!(explained.contains(waits) && !explained.contains("no controller"), "{explained}");
+    let (_, pending) = harness.run("pending -A");
+    assert!(pending.contains(waits), "{pending}");
+    let (_, status) = harness.run("status");
+    assert!(status.contains("1 pod is due: 1 waits for a budget") && status.contains(waits), "{status}");
 }
 
 /// Pods on a node with a taint that one of them tolerates for ten minutes. Each has a hold of its own; a policy selects two

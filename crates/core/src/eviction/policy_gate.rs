@@ -260,7 +260,10 @@ impl PolicyGate {
         name_of: impl Fn(&PodRef) -> Option<&'a PodName>,
     ) -> impl Iterator<Item = DelayedEviction<'a>> {
         self.lists.waiting().filter_map(move |(waiting, list)| {
-            let policy = waiting.policy.as_ref().and_then(|uid| self.objects.policy(uid));
+            let respects = self.objects.respects();
+            let of_node = |uid| respects.policy(&waiting.key.pod.node, uid);
+            let policy = waiting.policy.as_ref();
+            let policy = policy.and_then(|uid| self.objects.policy(uid).or_else(|| of_node(uid)));
             let due = waiting.key.due;
             let budgets = policy.and_then(|policy| policy.budgets);
             let deadline = budgets.and_then(|budgets| budgets.deadline);

@@ -3,6 +3,7 @@
 //! - Invariant: only what objects show is reported.
 
 use super::{PodExplanation, PodLocation, ending};
+use crate::active_controllers::ActiveControllers;
 use crate::explain::eviction_policies;
 use crate::explain::text_parts::wall;
 use taintward_core::time::{Span, Wall};
@@ -19,7 +20,9 @@ pub(super) fn of(explanation: &PodExplanation<'_>) -> Vec<String> {
     sentences.extend(leaving.and_then(|pod| eviction_policies::forbidden_hold(policies, &pod.uid)));
     if let (Some(Outcome::Leaves { .. }), None) = (explanation.outcome(), explanation.details.deletion) {
         sentences.extend(policy(explanation));
-        sentences.push(undone(explanation));
+        let delay = delay(explanation);
+        sentences.extend(undone(explanation, delay.is_some()));
+        sentences.extend(delay.or_else(|| unread(explanation)));
     }
     sentences
 }
@@ -30,6 +33,19 @@ fn policy(explanation: &PodExplanation<'_>) -> Vec<String> {
     let (snapshot, Some(due)) = (explanation.snapshot(), explanation.leaves()) else { return Vec::new() };
     let policies = &explanation.context.policies;
     eviction_policies::sentences(policies, snapshot, (pod, &snapshot.nodes()[node].labels), due)
+}
+
+/// What the due pod waits for, by what the controller's engine decides.
+fn delay(explanation: &PodExplanation<'_>) -> Option<String> {
+    let pod = explanation.pod?;
+    let delay = explanation.context.delays.of(&pod.uid.to_string())?;
+    Some(format!("it {}", delay.sentence(explanation.now())))
+}
+
+/// What could not be read of what may delay it, if that is not reported about policies already.
+fn unread(explanation: &PodExplanation<'_>) -> Option<String> {
+    let unread = &explanation.context.delays.unread;
+    (explanation.context.policies.error.is_none() && !unread.is_empty()).then(|| unread.join("; "))
 }
 
 /// A terminating pod is removed when its containers have ended and its finalizers are gone.
@@ -115,16 +131,20 @@ fn disruption(explanation: &PodExplanation<'_>) -> Option<String> {
     Some(format!("it has the condition {} ({}{since}): {whose}{yet}", mark.kind, mark.reason))
 }
 
-/// The pod is overdue and has not been deleted.
-fn undone(explanation: &PodExplanation<'_>) -> String {
-    let Some(controllers) = &explanation.context.controllers else {
-        return "it had not been deleted by then; files do not show whether a taint eviction controller runs"
-            .to_owned();
-    };
-    let remark = controllers.remark().unwrap_or_else(|| {
-        "Taintward holds its lease; its log and metrics show why it has not deleted the pod, such as an admission \
-         webhook that rejects the deletion, or countdowns on hold while all zones are fully disrupted"
-            .to_owned()
-    });
-    format!("no controller has deleted it yet: {remark}")
+/// Why the due pod has not been deleted, if nothing that is known delays it, or no controller would delete it then.
+fn undone(explanation: &PodExplanation<'_>, is_delayed: bool) -> Option<String> {
+    let remark = explanation.context.controllers.as_ref().map(ActiveControllers::remark);
+    match (remark, is_delayed) {
+        (Some(Some(remark)), _) => Some(format!("no controller has deleted it yet: {remark}")),
+        (_, true) => None,
+        (Some(None), false) => Some(
+            "no controller has deleted it yet: Taintward holds its lease; its log and metrics show why it has not deleted the \
+             pod, such as an admission webhook that rejects the deletion, or countdowns on hold while all zones are fully \
+             disrupted"
+                .to_owned(),
+        ),
+        (None, false) => Some(
+            "it had not been deleted by then; files do not show whether a taint eviction controller runs".to_owned(),
+        ),
+    }
 }

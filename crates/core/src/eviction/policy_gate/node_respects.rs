@@ -49,6 +49,12 @@ impl NodeRespects {
         entry.policies.get(position)
     }
 
+    /// The policy with this UID that the node's annotation stands for.
+    pub(crate) fn policy(&self, node: &NodeName, uid: &Uid) -> Option<&EvictionPolicy> {
+        let fact = self.0.get(node)?.policies.iter().find(|fact| fact.uid == *uid)?;
+        Some(&fact.policy)
+    }
+
     /// Whether the node's annotation cannot be decoded.
     pub(crate) fn is_undecodable(&self, node: &NodeName) -> bool {
         self.0.get(node).is_some_and(|entry| *entry.annotation == NodeRespect::Undecodable)

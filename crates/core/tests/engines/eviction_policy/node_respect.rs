@@ -35,6 +35,10 @@ fn pods_wait_for_their_budget_until_the_deadline() {
     world.pass(59_000);
     assert_eq!(left_on(&world, "n1"), 1);
     assert_eq!(world.engine.stats().delayed.of(DelayCategory::Budget), 1);
+    let delayed = world.engine.delayed().next().unwrap();
+    assert_eq!(delayed.policy, Some("of node n1 (taintward.io/respect-budgets)"));
+    assert_eq!(delayed.forced_at, Some(delayed.due.plus(Span::from_secs(60))));
+    assert!(delayed.respects_budgets);
     world.pass(3_000);
     assert_eq!((left_on(&world, "n1"), world.engine.stats().delayed.total()), (0, 0));
 }
