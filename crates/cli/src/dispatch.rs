@@ -58,7 +58,7 @@ fn run(command: ProgramCommand) -> ExitCode {
         ProgramCommand::Lint(options) => lint::run(&options),
         ProgramCommand::Doctor(options) => doctor::run(&options, &lint_counts),
         ProgramCommand::Taint(options) => {
-            taint::run(&options, &|nodes| plan::preview(&options.cluster, nodes))
+            taint::run(&options, &|nodes| plan::preview(&options.cluster, nodes, options.budget_respect()))
         }
         ProgramCommand::Sandbox(command) => sandbox::run(command),
         ProgramCommand::Install(options) => stderr::exit_code(install::run(&options)),

@@ -35,6 +35,8 @@ pub(crate) struct DelaySettings {
     /// Whether it applies eviction policies.
     pub(crate) policies: bool,
     pub(crate) brake: Option<NodeLimit>,
+    /// Budgets count because of what is planned, whatever exists.
+    pub(crate) plans_budgets: bool,
 }
 
 impl DelaySettings {
@@ -45,6 +47,7 @@ impl DelaySettings {
             numeric,
             policies: deployment.is_none_or(DeploymentFacts::applies_policies),
             brake: brake.and_then(ParsedLimit::limit),
+            plans_budgets: false,
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) use preview::preview;
 use crate::args::cluster_state::ClusterStateArgs;
 use crate::cluster_state::{self, ClusterState, ClusterStateError, StateSource};
 use crate::stderr;
-use eviction_schedule::EvictionSchedule;
+use eviction_schedule::{EvictionPlan, EvictionSchedule};
 use jiff::Timestamp;
 use node_edits::NodeEditError;
 use plan_args::{PlanArgsError, PlanMoment};
@@ -101,7 +101,11 @@ fn plan(options: &PlanArgs) -> Result<ExitCode, PlanError> {
         StateSource::Cluster(cluster) => Some(cluster),
         StateSource::Files(..) => None,
     };
-    let schedule = EvictionSchedule::of(cluster, &mut state, &edited.changes, until)?;
+    let schedule = EvictionSchedule::of(
+        cluster,
+        &mut state,
+        EvictionPlan { changes: &edited.changes, respect: None, until },
+    )?;
     let question = ForecastOptions { until, places_max: PLACES_MAX, about: &state.about };
     let forecast = forecast(&state.snapshot, &edited.changes, question);
     stderr::errors(&state.gaps);

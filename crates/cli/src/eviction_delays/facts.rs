@@ -37,7 +37,10 @@ impl EvictionFacts {
         settings: DelaySettings,
         mut nodes: impl Iterator<Item = &NodeFact>,
     ) -> bool {
-        if settings.brake.is_some() || nodes.any(|node| node.respect_budgets.is_some()) {
+        if settings.brake.is_some()
+            || settings.plans_budgets
+            || nodes.any(|node| node.respect_budgets.is_some())
+        {
             return true;
         }
         let mut any = false;
@@ -110,7 +113,7 @@ impl EvictionFacts {
         })
         .await?;
         // The annotations of nodes may need budgets too.
-        facts.unread = unread.or(facts.surroundings(lists).await.err());
+        facts.unread = unread.or(facts.surroundings(lists, settings.plans_budgets).await.err());
         list::<TemplatedPod>(lists, |event| {
             let fact = event.map(|pod| pod.with_template(pod.pod.for_display()));
             facts.handle(EvictionInput::Pods(fact));
@@ -146,13 +149,17 @@ impl EvictionFacts {
     }
 
     /// Reads the objects that the policies need; a user may read one kind and not another.
-    async fn surroundings(&mut self, lists: ObjectLists<'_>) -> Result<(), RequestError> {
+    async fn surroundings(
+        &mut self,
+        lists: ObjectLists<'_>,
+        plans_budgets: bool,
+    ) -> Result<(), RequestError> {
         let selects_namespaces =
             |fact: &EvictionPolicyFact| fact.policy.namespaces != LabelSelector::default();
         if self.engine.policy_statuses(self.now).iter().any(|(fact, _)| selects_namespaces(fact)) {
             list::<NamespaceLabelsFact>(lists, |event| self.handle(EvictionInput::Namespaces(event))).await?;
         }
-        if self.engine.needs_budgets() {
+        if plans_budgets || self.engine.needs_budgets() {
             list::<BudgetFact>(lists, |event| self.handle(EvictionInput::Budgets(event))).await?;
         }
         if self.engine.needs_workloads() {

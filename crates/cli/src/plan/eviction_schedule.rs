@@ -14,11 +14,12 @@ use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::eviction::{
     DelayCategory, EvictionInput, EvictionOrder, EvictionPrediction, ReplacementReadiness,
 };
-use taintward_core::fact::NodeFact;
+use taintward_core::eviction_policy::BudgetRespect;
+use taintward_core::fact::{NodeFact, NodeRespect, TaintRespect};
 use taintward_core::forecast::PlannedNodeChange;
 use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::object_event::ObjectEvent;
-use taintward_core::taint::Taint;
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Span};
 
 /// How far a prediction looks ahead, if no time is given. A budget without a deadline may delay pods for ever.
@@ -64,6 +65,16 @@ impl PodDeparture {
     }
 }
 
+/// What is planned.
+#[derive(Clone, Copy)]
+pub(crate) struct EvictionPlan<'p> {
+    pub(crate) changes: &'p [PlannedNodeChange],
+    /// Evictions because of new NoExecute taints respect budgets like this (`--respect-budgets`).
+    pub(crate) respect: Option<BudgetRespect>,
+    /// How far to look ahead.
+    pub(crate) until: Mono,
+}
+
 /// When evicted pods leave.
 #[derive(Debug)]
 pub(crate) struct EvictionSchedule {
@@ -80,8 +91,7 @@ impl EvictionSchedule {
     pub(crate) fn of(
         cluster: Option<&ClusterOptions>,
         state: &mut ClusterState,
-        changes: &[PlannedNodeChange],
-        until: Mono,
+        plan: EvictionPlan<'_>,
     ) -> Result<Option<Self>, ClusterStateError> {
         let runtime = Runtime::new()?;
         let ClusterState { snapshot, objects, .. } = state;
@@ -90,8 +100,8 @@ impl EvictionSchedule {
                 let reader = ClusterReader::of(cluster).await?;
                 let controllers = ActiveControllers::of(&reader, snapshot.now().wall).await;
                 let lists = reader.lists();
-                ignore_forbidden_holds(lists, snapshot, changes).await;
-                let mut schedule = Self::read(lists, controllers.namespace(), snapshot, changes, until).await;
+                ignore_forbidden_holds(lists, snapshot, plan.changes).await;
+                let mut schedule = Self::read(lists, controllers.namespace(), snapshot, plan).await;
                 if controllers.ours == LeaseHolder::Absent {
                     // Nothing shows that a controller applies what could not be read.
                     schedule.iter_mut().for_each(|schedule| schedule.unread.clear());
@@ -100,8 +110,8 @@ impl EvictionSchedule {
             }),
             (None, Some(objects)) => runtime.block_on(async {
                 let lists = ObjectLists::Files(objects);
-                ignore_forbidden_holds(lists, snapshot, changes).await;
-                Ok(Self::read(lists, "", snapshot, changes, until).await)
+                ignore_forbidden_holds(lists, snapshot, plan.changes).await;
+                Ok(Self::read(lists, "", snapshot, plan).await)
             }),
             (None, None) => Ok(None),
         }
@@ -111,29 +121,31 @@ impl EvictionSchedule {
         lists: ObjectLists<'_>,
         namespace: &str,
         snapshot: &ClusterSnapshot,
-        changes: &[PlannedNodeChange],
-        until: Mono,
+        plan: EvictionPlan<'_>,
     ) -> Option<Self> {
         let mut unread = Vec::new();
         let deployment = eviction_delays::deployment(lists, namespace).await.unwrap_or_else(|error| {
             unread.push(format!("it is unknown whether the brake delays evictions: {error}"));
             None
         });
-        let settings = DelaySettings::of(deployment.as_ref(), snapshot.numeric());
+        let settings = DelaySettings {
+            plans_budgets: plan.respect.is_some(),
+            ..DelaySettings::of(deployment.as_ref(), snapshot.numeric())
+        };
         let nodes = snapshot.nodes().iter().map(|node| &node.fact);
         if !EvictionFacts::can_delay(lists, settings, nodes).await {
             return (!unread.is_empty()).then(|| Self {
                 departures: BTreeMap::new(),
-                horizon: until,
+                horizon: plan.until,
                 unread,
             });
         }
-        let horizon = until.min(snapshot.now().mono.plus(HORIZON));
+        let horizon = plan.until.min(snapshot.now().mono.plus(HORIZON));
         let unknown = |error| format!("it is unknown whether an eviction policy delays evictions: {error}");
         let departures = match EvictionFacts::read(lists, settings, snapshot.now().wall).await {
             Ok(facts) => {
                 unread.extend(facts.unread.as_ref().map(unknown));
-                departures(&facts, &inputs(&facts, snapshot, changes), horizon)
+                departures(&facts, &inputs(&facts, snapshot, plan), horizon)
             }
             Err(error) => {
                 unread.push(unknown(&error));
@@ -191,21 +203,48 @@ fn add(
 fn inputs(
     facts: &EvictionFacts,
     snapshot: &ClusterSnapshot,
-    changes: &[PlannedNodeChange],
+    plan: EvictionPlan<'_>,
 ) -> Vec<(Mono, EvictionInput)> {
     let now = snapshot.now().mono;
     let mut inputs = Vec::new();
-    for change in changes {
+    for change in plan.changes {
         let Some(node) = facts.node(&snapshot.nodes()[change.node].fact.name) else { continue };
         let moments: BTreeSet<Mono> =
             change.taints.iter().map(|planned| planned.from.max(now)).chain([now]).collect();
         for (nth, at) in (1..).zip(moments) {
-            let fact = node_at(node, change, at, nth);
+            let fact = NodeFact {
+                respect_budgets: respects(node, change, plan.respect),
+                ..node_at(node, change, at, nth)
+            };
             inputs.push((at, EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false })));
         }
     }
     inputs.sort_by_key(|(at, _)| *at);
     inputs
+}
+
+/// What the node's annotation about budgets will say: the same, and an entry for each new NoExecute taint.
+fn respects(
+    node: &NodeFact,
+    change: &PlannedNodeChange,
+    respect: Option<BudgetRespect>,
+) -> Option<Box<NodeRespect>> {
+    let Some(BudgetRespect { deadline }) = respect else { return node.respect_budgets.clone() };
+    let is_new = |taint: &&Taint| {
+        taint.effect == TaintEffect::NoExecute && !node.taints.iter().any(|known| known.is_same(taint))
+    };
+    let new = change.taints.iter().map(|planned| &planned.taint).filter(is_new);
+    let new = new.map(|taint| TaintRespect {
+        key: taint.key.clone(),
+        value: taint.value.clone(),
+        time_added: None,
+        deadline,
+    });
+    let known = match node.respect_budgets.as_deref() {
+        Some(NodeRespect::Taints(taints)) => &taints[..],
+        Some(NodeRespect::Undecodable) | None => &[],
+    };
+    Some(Box::new(NodeRespect::Taints(known.iter().cloned().chain(new).collect())))
 }
 
 /// The node at a moment of the plan, after so many changes.

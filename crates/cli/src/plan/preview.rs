@@ -2,13 +2,14 @@
 //!
 //! - Invariant: it never fails; what cannot be read is reported, and `taint` still prompts for confirmation.
 
-use super::eviction_schedule::EvictionSchedule;
+use super::eviction_schedule::{EvictionPlan, EvictionSchedule};
 use super::node_edits::{self, NodeEdit, NodeSet};
 use super::report::PlanReport;
 use crate::args::kube_args::ClusterOptions;
 use crate::cluster_state;
 use crate::messages;
 use crate::output::{harmless, wrap};
+use taintward_core::eviction_policy::BudgetRespect;
 use taintward_core::forecast::{ForecastOptions, forecast};
 use taintward_core::node_lifecycle;
 use taintward_core::taint::Taint;
@@ -18,9 +19,13 @@ use taintward_core::time::Mono;
 /// The width of the lines: standard error may be another terminal than standard output, or none.
 const WIDTH: usize = 80;
 
-/// The pods that would be evicted if these nodes got these taints.
-pub(crate) fn preview(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> String {
-    match planned(cluster, nodes) {
+/// The pods that would be evicted if these nodes got these taints, and whether budgets count for that.
+pub(crate) fn preview(
+    cluster: &ClusterOptions,
+    nodes: &[(String, Vec<Taint>)],
+    respect: Option<BudgetRespect>,
+) -> String {
+    match planned(cluster, nodes, respect) {
         Ok(text) => text,
         Err(why) => format!("{}The evicted pods are unknown: {}\n", opening(nodes), harmless(&why)),
     }
@@ -34,7 +39,11 @@ fn opening(nodes: &[(String, Vec<Taint>)]) -> String {
     format!("{} {noun} {verb} {}:\n", nodes.len(), taints.join(", "))
 }
 
-fn planned(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<String, String> {
+fn planned(
+    cluster: &ClusterOptions,
+    nodes: &[(String, Vec<Taint>)],
+    respect: Option<BudgetRespect>,
+) -> Result<String, String> {
     let names: Vec<&str> = nodes.iter().map(|(name, _)| name.as_str()).collect();
     let mut state = cluster_state::of_nodes(cluster, &names).map_err(|why| why.to_string())?;
     let edit = |(node, taints): &(String, Vec<Taint>)| NodeEdit::Taints {
@@ -44,8 +53,12 @@ fn planned(cluster: &ClusterOptions, nodes: &[(String, Vec<Taint>)]) -> Result<S
     let edits: Vec<NodeEdit> = nodes.iter().map(edit).collect();
     let edited = node_edits::apply(&state.snapshot, &edits, &node_lifecycle::NodeLifecycleConfig::default())
         .map_err(|why| why.to_string())?;
-    let schedule = EvictionSchedule::of(Some(cluster), &mut state, &edited.changes, Mono::NEVER)
-        .map_err(|why| why.to_string())?;
+    let schedule = EvictionSchedule::of(
+        Some(cluster),
+        &mut state,
+        EvictionPlan { changes: &edited.changes, respect, until: Mono::NEVER },
+    )
+    .map_err(|why| why.to_string())?;
     // Next nodes would require all pods of the cluster.
     let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&state.snapshot, &edited.changes, question);

@@ -1,10 +1,11 @@
 //! Writes the annotation by which the evictions because of new taints respect disruption budgets (`--respect-budgets`).
 
 use super::taint_args::TaintArgs;
+use taintward_core::eviction_policy::BudgetRespect;
 use taintward_core::fact::{NodeRespect, RESPECT_BUDGETS, TaintRespect};
 use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::taint_edit::{EditResult, TaintOrigin};
-use taintward_core::time::{Span, Wall};
+use taintward_core::time::Wall;
 use taintward_kube::node_client::{AnnotationEdit, EditableNode};
 use taintward_kube::respect_annotation::encode_respects;
 
@@ -34,15 +35,15 @@ pub(super) fn edit(
     let stays = |(at, _): &(usize, &Taint)| applied.origins.contains(&TaintOrigin::Kept(*at));
     let kept = node.fact().taints.iter().enumerate().filter(stays).map(|(_, taint)| taint);
     entries.retain(|entry| kept.clone().any(|taint| entry.is_about(taint)));
-    let deadline = options
-        .deadline
-        .map(|deadline| Span::from_micros(i64::try_from(deadline.as_micros()).unwrap_or(i64::MAX)));
-    let new = added.iter().filter(|taint| options.respect_budgets && taint.effect == TaintEffect::NoExecute);
-    entries.extend(new.map(|taint| TaintRespect {
-        key: taint.key.clone(),
-        value: taint.value.clone(),
-        time_added: taint.time_added,
-        deadline,
+    let respect = options.budget_respect().into_iter();
+    entries.extend(respect.flat_map(|BudgetRespect { deadline }| {
+        let new = added.iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
+        new.map(move |taint| TaintRespect {
+            key: taint.key.clone(),
+            value: taint.value.clone(),
+            time_added: taint.time_added,
+            deadline,
+        })
     }));
     match (annotation, entries.is_empty()) {
         (None, true) => None,

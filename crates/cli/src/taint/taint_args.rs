@@ -8,7 +8,7 @@ use crate::args::kube_args::ClusterOptions;
 use crate::completion_kind::CompletionKind;
 use clap::{Args, ValueEnum};
 use std::time::Duration;
-use taintward_core::eviction_policy::DEADLINE_MAX;
+use taintward_core::eviction_policy::{BudgetRespect, DEADLINE_MAX};
 use taintward_core::time::Span;
 
 /// The heading of flags kubectl does not have.
@@ -134,6 +134,15 @@ fn validation(text: &str) -> Result<&'static str, String> {
         ("warn", _) => Ok("Warn"),
         ("ignore", _) | (_, Ok(false)) => Ok("Ignore"),
         _ => Err("must be one of: strict (or true), warn, ignore (or false)".to_owned()),
+    }
+}
+
+impl TaintArgs {
+    /// How the evictions because of new NoExecute taints respect budgets; `None`: not at all.
+    pub(crate) fn budget_respect(&self) -> Option<BudgetRespect> {
+        let span =
+            |deadline: Duration| Span::from_micros(i64::try_from(deadline.as_micros()).unwrap_or(i64::MAX));
+        self.respect_budgets.then(|| BudgetRespect { deadline: self.deadline.map(span) })
     }
 }
 

@@ -79,19 +79,31 @@ fn a_due_pod_names_its_policy_its_budget_and_its_deadline() {
 fn a_pod_that_waits_because_of_its_nodes_annotation_names_its_budget() {
     let objects = OBJECTS.split(",\n    {\"apiVersion\": \"taintward.io").next().unwrap().to_owned() + "]}";
     let Some(harness) = PolicyHarness::with_objects(&objects) else { return };
-    let (code, tainted) = harness.run("taint node n1 maintenance:NoExecute --respect-budgets --no-preview");
-    assert_eq!(code, 0, "{tainted}");
-    let waits = "waits for budget default/kept, which never allows a disruption; without a deadline, so never forced (policy \
-                 of node n1 (taintward.io/respect-budgets))";
+    // The preview needs a terminal.
+    let taint =
+        format!("{} taint node n1 maintenance:NoExecute --respect-budgets", env!("CARGO_BIN_EXE_taintward"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &format!("{taint} --deadline 10m --yes"), "/dev/null"]).stdin(Stdio::null());
+    let done = script.env("KUBECONFIG", harness.folder.file("kubeconfig")).output().unwrap();
+    let preview = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        done.status.success() && preview.contains("1 pod is then deleted in spite of its disruption budgets"),
+        "{preview}"
+    );
+    assert!(preview.contains("default/kept is due now"), "{preview}");
+    let waits = "waits for budget default/kept, which never allows a disruption; deleted at";
+    let policy = "(policy of node n1 (taintward.io/respect-budgets))";
     let explained = eventually("the pod to be due", || {
         let (_, explained) = harness.run("explain pod/kept -n default");
         explained.contains("due for eviction").then_some(explained)
     });
-    assert!(explained.contains(waits) && !explained.contains("no controller"), "{explained}");
+    assert!(!explained.contains("no controller"), "{explained}");
     let (_, pending) = harness.run("pending -A");
-    assert!(pending.contains(waits), "{pending}");
     let (_, status) = harness.run("status");
-    assert!(status.contains("1 pod is due: 1 waits for a budget") && status.contains(waits), "{status}");
+    assert!(status.contains("1 pod is due: 1 waits for a budget"), "{status}");
+    for printed in [explained, pending, status] {
+        assert!(printed.contains(waits) && printed.contains(policy), "{printed}");
+    }
 }
 
 /// Pods on a node with a taint that one of them tolerates for ten minutes. Each has a hold of its own; a policy selects two

@@ -44,12 +44,13 @@ pub(super) fn preview(report: &PlanReport<'_>, width: usize) -> String {
     }
     for impact in report.forecast.budgets.iter().filter(|impact| report.violates(impact)) {
         let budget = &report.snapshot().budgets()[impact.budget];
+        let why = match report.schedule {
+            Some(_) => "evictions ignore it, or are forced at their deadline",
+            None => "NoExecute evictions ignore it",
+        };
         bullet(
             &mut text,
-            &format!(
-                "disruption budget {}/{} is violated: NoExecute evictions ignore it",
-                budget.namespace, budget.name
-            ),
+            &format!("disruption budget {}/{} is violated: {why}", budget.namespace, budget.name),
             width,
         );
     }
