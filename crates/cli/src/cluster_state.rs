@@ -55,7 +55,7 @@ pub(crate) struct ClusterState {
     pub(crate) notes: Vec<String>,
     /// For each pod of the snapshot, whether it is selected; empty: all are.
     pub(crate) about: Vec<bool>,
-    /// What decides how due pods leave, if it was read from files that have eviction policies.
+    /// What decides how due pods leave, if it was read from files in which something may delay evictions.
     pub(crate) objects: Option<FileObjects>,
 }
 

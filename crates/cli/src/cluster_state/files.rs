@@ -53,7 +53,7 @@ pub(super) fn read(
     let mut reader = FileReader { selected, details, ..FileReader::new(as_of, numeric) };
     each(paths, &mut |file| reader.take(file));
     let details = std::mem::take(&mut reader.details);
-    let objects = reader.has_policies.then(|| FileObjects::read(paths, reader.stdin.take()));
+    let objects = reader.may_delay.then(|| FileObjects::read(paths, reader.stdin.take()));
     (ClusterState { objects, ..reader.finish(named(paths)) }, details)
 }
 
@@ -74,8 +74,8 @@ struct FileReader {
     progress: Progress,
     /// Kinds that are ignored.
     others: BTreeSet<String>,
-    /// Eviction policies are among them, or a node has one for a taint.
-    has_policies: bool,
+    /// Among them is what may delay evictions: a policy, the annotation of a node, or the brake of a Deployment.
+    may_delay: bool,
     /// What standard input had: it can be read only once.
     stdin: Option<String>,
 }
@@ -85,8 +85,8 @@ impl FileReader {
         let builder = SnapshotBuilder::new(moment(as_of, &ServerClock::local()), numeric, true);
         let (gaps, details, others) = (Vec::new(), RelatedDetails::default(), BTreeSet::new());
         let (selected, progress) = (SelectedPods::default(), Progress::default());
-        let (has_policies, stdin) = (false, None);
-        Self { builder, gaps, objects: 0, details, selected, progress, others, has_policies, stdin }
+        let (may_delay, stdin) = (false, None);
+        Self { builder, gaps, objects: 0, details, selected, progress, others, may_delay, stdin }
     }
 
     fn take(&mut self, ManifestFile { name, text }: ManifestFile) {
@@ -97,6 +97,7 @@ impl FileReader {
                 return self.gaps.push(ReadError { file: name, at, why });
             }
         };
+        self.may_delay |= text.contains("--brake-limit");
         let faults = each_object(&text, &mut |object| self.put(&name, &text, &object));
         self.gaps.extend(faults.into_iter().map(|fault| {
             let why = fault.why.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -112,7 +113,7 @@ impl FileReader {
         self.objects += 1;
         self.progress.at(self.objects, "objects");
         let Some(kind) = object.kind() else {
-            self.has_policies |= file_objects::is_policy(object);
+            self.may_delay |= file_objects::is_policy(object);
             self.others.insert(object.word.to_string());
             return;
         };
@@ -164,7 +165,7 @@ impl FileReader {
             StateObjectKind::Node => {
                 self.details.node(&json);
                 let record = snapshot::node(&json)?;
-                self.has_policies |= record.fact.respect_budgets.is_some();
+                self.may_delay |= record.fact.respect_budgets.is_some();
                 self.builder.node(record)
             }
             StateObjectKind::Pod => {

@@ -175,3 +175,33 @@ fn a_hold_that_a_policy_forbids_does_not_count() {
         );
     }
 }
+
+/// Two nodes with the same taint, each with a pod; the Deployment of the controller limits evictions to one node.
+const BRAKED: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "n1"}, "spec": {"taints": [TAINT]}},
+    {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n2", "uid": "n2"}, "spec": {"taints": [TAINT]}},
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "shop", "uid": "a"},
+     "status": {"startTime": "2026-11-21T12:00:00Z"}, "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "main"}]}},
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b", "namespace": "shop", "uid": "b"},
+     "status": {"startTime": "2026-11-21T12:00:00Z"}, "spec": {"nodeName": "n2", "containers": [{"name": "main", "image": "main"}]}},
+    {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "taintward", "namespace": "kube-system", "uid": "d"},
+     "spec": {"template": {"spec": {"containers": [
+        {"name": "taintward", "image": "registry.example/taintward:1", "args": ["run", "--brake-limit=LIMIT"]}]}}}}
+]}"#;
+
+#[test]
+fn a_pod_that_the_brake_delays_names_the_count_the_limit_and_the_release() {
+    let folder = TestFolder::named("explain-brake");
+    let taint = r#"{"key": "maintenance", "effect": "NoExecute", "timeAdded": "2026-11-21T13:59:00Z"}"#;
+    for (limit, is_braked) in [("1", true), ("2", false)] {
+        let file = folder.write("cluster.json", &BRAKED.replace("TAINT", taint).replace("LIMIT", limit));
+        for command in ["explain pod/a -n shop", "pending -A"] {
+            let mut program = Command::new(env!("CARGO_BIN_EXE_taintward"));
+            program.args(command.split(' ')).args(["-f", &file, "--as-of", "2026-11-21T14:00:00Z"]);
+            let done = program.env("TZ", "UTC").output().unwrap();
+            let printed = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+            let words = "evicts pods of 2 nodes, and --brake-limit allows 1; to evict: taintward release --taint maintenance";
+            assert_eq!(printed.contains(words), is_braked, "{printed}");
+        }
+    }
+}
