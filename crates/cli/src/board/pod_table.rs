@@ -73,7 +73,8 @@ impl PodTable {
         self.verdicts.handle_pod(event, now);
     }
 
-    /// What delays due pods was read again: judges the nodes of delayed pods and of pods with other holds, and passes on the pods with another state.
+    /// What delays due pods was read again: judges the nodes of delayed pods and of pods with other holds, and passes on the
+    /// pods with another state.
     pub(crate) fn set_delays(&mut self, delays: DueDelays, now: Now, mut changed: impl FnMut(PodChange)) {
         self.verdicts.set_forbidden_holds(delays.forbidden_holds(), now);
         let before = std::mem::replace(&mut self.delays, delays);

@@ -42,7 +42,8 @@ pub(crate) enum WatchProblem {
 }
 
 impl DeadlineWatch {
-    /// Follows the pods of the scope, what delays those that are due, and which holds count. Looks for pods that are overdue at each tick.
+    /// Follows the pods of the scope, what delays those that are due, and which holds count. Looks for pods that are overdue at
+    /// each tick.
     pub(crate) fn new(
         (client, limit): (&kube::Client, RequestBudget),
         pods: WatchScope,
