@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// One request as an API server recorded it.
 #[derive(Clone, Debug)]
@@ -52,12 +53,7 @@ impl AuditEntry {
     }
 }
 
-/// Reads every complete line of the given files. A line that is still being written is left for the next call.
-pub fn read<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<Vec<AuditEntry>> {
-    AuditTail::of(files).read()
-}
-
-/// Log files, each read up to a position.
+/// Log files, each read up to a position. A line that is still being written is left for the next call.
 #[derive(Debug)]
 pub struct AuditTail {
     files: Vec<(PathBuf, u64)>,
@@ -84,6 +80,27 @@ impl AuditTail {
         }
         entries.sort_by_key(|entry| entry.received);
         Ok(entries)
+    }
+}
+
+/// Every entry of the files so far. Each line is parsed once: a test that waits for an entry takes no processor time from
+/// what it waits for.
+#[derive(Debug)]
+pub(crate) struct AuditLog {
+    tail: AuditTail,
+    entries: Vec<Arc<AuditEntry>>,
+}
+
+impl AuditLog {
+    pub(crate) const fn new(tail: AuditTail) -> Self {
+        Self { tail, entries: Vec::new() }
+    }
+
+    /// Every entry so far, in order of arrival.
+    pub(crate) fn read(&mut self) -> Result<Vec<Arc<AuditEntry>>> {
+        self.entries.extend(self.tail.read()?.into_iter().map(Arc::new));
+        self.entries.sort_by_key(|entry| entry.received);
+        Ok(self.entries.clone())
     }
 }
 

@@ -4,7 +4,7 @@
 
 use crate::access;
 use crate::api::TestApi;
-use crate::audit::{AuditEntry, AuditTail};
+use crate::audit::{AuditEntry, AuditLog, AuditTail};
 use crate::binaries::{self, Binaries};
 use crate::certificates::{self, SignedIdentity, TestAuthority};
 use crate::cluster_config::{Account, ClusterConfig, STARTUP_TIMEOUT};
@@ -20,7 +20,7 @@ use anyhow::{Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How often a start is retried when another process took a port between the search and the start.
@@ -39,6 +39,7 @@ pub struct Cluster {
     servers: Vec<ApiServerProcess>,
     store: EtcdStore,
     authority: TestAuthority,
+    audit: Mutex<AuditLog>,
     folder: PathBuf,
     watchdog: Arc<Watchdog>,
 }
@@ -93,6 +94,7 @@ impl Cluster {
         let mut cluster = Self {
             tools: tools.clone(),
             minor,
+            audit: Mutex::new(AuditLog::new(audit_tail(&folder, options.servers))),
             options,
             servers: Vec::new(),
             store,
@@ -304,16 +306,19 @@ impl Cluster {
     }
 
     /// All audit entries of the API servers so far, in order of arrival.
-    pub fn audit(&self) -> Result<Vec<AuditEntry>> {
-        self.audit_tail().read()
+    pub fn audit(&self) -> Result<Vec<Arc<AuditEntry>>> {
+        self.audit.lock().unwrap_or_else(PoisonError::into_inner).read()
     }
 
     /// Follows the API servers' audit logs from their beginning.
     pub fn audit_tail(&self) -> AuditTail {
-        let logs: Vec<PathBuf> =
-            (0..self.servers.len()).map(|index| self.folder.join(servers::audit_log(index))).collect();
-        AuditTail::of(logs.iter().map(PathBuf::as_path))
+        audit_tail(&self.folder, self.options.servers)
     }
+}
+
+fn audit_tail(folder: &Path, count: usize) -> AuditTail {
+    let logs: Vec<PathBuf> = (0..count).map(|index| folder.join(servers::audit_log(index))).collect();
+    AuditTail::of(logs.iter().map(PathBuf::as_path))
 }
 
 fn write_secrets(folder: &Path) -> Result<TestAuthority> {

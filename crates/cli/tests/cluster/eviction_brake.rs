@@ -138,6 +138,6 @@ fn nodes_hit(cluster: &Cluster) -> BTreeSet<String> {
             && entry.code == 200
             && entry.name.starts_with("on-")
     };
-    let deletions = cluster.audit().unwrap().into_iter().filter(is_deletion);
+    let deletions = cluster.audit().unwrap().into_iter().filter(|entry| is_deletion(entry));
     deletions.map(|entry| entry.name.trim_start_matches("on-").to_owned()).collect()
 }

@@ -12,6 +12,7 @@ use harness::{PolicyHarness, count};
 use jiff::Timestamp;
 use serde_json::json;
 use slowness::Slowness;
+use std::sync::Arc;
 use std::time::Duration;
 use taintward_envtest::audit::AuditEntry;
 use taintward_envtest::{Binaries, Cluster, ClusterConfig, binaries};
@@ -159,7 +160,7 @@ fn a_taint_may_respect_budgets_without_a_policy() {
 /// Each pod was deleted when its deadline had passed, and at most a second later, besides `slowness` milliseconds. `first`,
 /// `last`: when the first node was written at the earliest, and the last at the latest.
 fn at_the_deadline(
-    deletions: &[AuditEntry],
+    deletions: &[Arc<AuditEntry>],
     (first, last): (Timestamp, Timestamp),
     deadline: i64,
     slowness: i128,

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::audit::AuditEntry;
@@ -31,7 +32,7 @@ pub(super) struct PolicyHarness<'c> {
 }
 
 /// The number of requests.
-pub(super) fn count(requests: &[AuditEntry]) -> usize {
+pub(super) fn count(requests: &[Arc<AuditEntry>]) -> usize {
     requests.len()
 }
 
@@ -140,7 +141,8 @@ impl<'c> PolicyHarness<'c> {
         write();
         let all = self.cluster.audit().unwrap();
         let writes = all[before..].iter().filter(|entry| entry.resource == "nodes" && entry.is_write());
-        let times = |time: fn(&AuditEntry) -> Timestamp| writes.clone().map(time).collect::<Vec<_>>();
+        let times =
+            |time: fn(&AuditEntry) -> Timestamp| writes.clone().map(|entry| time(entry)).collect::<Vec<_>>();
         let first = times(|entry| entry.received).into_iter().min().unwrap();
         (first, times(|entry| entry.completed).into_iter().max().unwrap())
     }
@@ -197,7 +199,7 @@ impl<'c> PolicyHarness<'c> {
     }
 
     /// Every write of pods so far, of the app or by an unknown name.
-    pub(super) fn record(&self, app: &str) -> Vec<AuditEntry> {
+    pub(super) fn record(&self, app: &str) -> Vec<Arc<AuditEntry>> {
         let all = self.cluster.audit().unwrap().into_iter();
         let prefix = format!("{app}-");
         all.filter(|entry| entry.is_write() && entry.resource.starts_with("pods"))
@@ -206,18 +208,18 @@ impl<'c> PolicyHarness<'c> {
     }
 
     /// The requests of the installed account.
-    pub(super) fn requests(&self, is: impl Fn(&AuditEntry) -> bool) -> Vec<AuditEntry> {
+    pub(super) fn requests(&self, is: impl Fn(&AuditEntry) -> bool) -> Vec<Arc<AuditEntry>> {
         let all = self.cluster.audit().unwrap().into_iter();
         all.filter(|entry| entry.user == ACCOUNT && entry.stage == "ResponseComplete" && is(entry)).collect()
     }
 
     /// The evictions that Taintward requested.
-    pub(super) fn evictions(&self) -> Vec<AuditEntry> {
+    pub(super) fn evictions(&self) -> Vec<Arc<AuditEntry>> {
         self.requests(|entry| entry.resource == "pods/eviction")
     }
 
     /// The pods that Taintward deleted.
-    pub(super) fn deletions(&self) -> Vec<AuditEntry> {
+    pub(super) fn deletions(&self) -> Vec<Arc<AuditEntry>> {
         self.requests(|entry| entry.resource == "pods" && entry.verb == "delete" && entry.code == 200)
     }
 }

@@ -3,13 +3,11 @@
 use super::harness::{PolicyHarness, count};
 use super::on_a_cluster;
 use std::time::Duration;
-use taintward_envtest::audit::AuditEntry;
 use testkit::wait;
 
 /// The pods that Taintward deleted, or tried to.
 fn requested(harness: &PolicyHarness<'_>) -> Vec<String> {
-    let mut names: Vec<String> =
-        harness.deletions().into_iter().map(|entry: AuditEntry| entry.name).collect();
+    let mut names: Vec<String> = harness.deletions().into_iter().map(|entry| entry.name.clone()).collect();
     names.sort();
     names.dedup();
     names

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use taintward_envtest::audit::AuditEntry;
 
 /// What an audit entry does to the number of healthy pods.
@@ -13,7 +14,7 @@ enum Change {
 
 /// The smallest number of healthy pods after the largest was reached, by the writes of the app's pods. A pod is healthy
 /// from the write that made it ready, until its accepted eviction or deletion arrived.
-pub(super) fn lowest_healthy(record: &[AuditEntry]) -> u64 {
+pub(super) fn lowest_healthy(record: &[Arc<AuditEntry>]) -> u64 {
     let mut changes: Vec<(Timestamp, &str, Change)> = record
         .iter()
         .filter_map(|entry| Some((change(entry)?, entry)))
