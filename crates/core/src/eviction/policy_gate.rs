@@ -76,8 +76,6 @@ struct Permit {
     is_ready: bool,
     /// When its next turn comes, whatever it waits for.
     wake_at: Option<Mono>,
-    /// It is deleted in spite of its budgets.
-    is_forced: bool,
 }
 
 impl PolicyGate {
@@ -142,15 +140,17 @@ impl PolicyGate {
     pub(crate) fn accepted(&mut self, pod: &PodRef) {
         self.set_not_due(pod);
         self.loads.accept(pod);
-        let forced = self.permits.get(pod).filter(|permit| permit.is_forced);
-        if let Some((permit, fact)) =
-            forced.and_then(|permit| Some((permit, self.objects.policies.get(&permit.policy)?)))
-        {
-            let recorded = fact.recorded.forced;
-            let forced = self.forced.entry(permit.policy.clone()).or_default();
-            *forced = recorded.max(*forced) + 1;
-        }
         self.end_permit(pod);
+    }
+
+    /// The policy of this name had a pod deleted in spite of its budgets. The watch may have delivered that the pod is gone
+    /// before the response came: it needs no permit to count.
+    pub(crate) fn count_forced(&mut self, policy: &str) {
+        let Some(fact) = self.objects.policies().find(|fact| *fact.policy.name == *policy) else { return };
+        let (uid, recorded) = (fact.uid.clone(), fact.recorded.forced);
+        let forced = self.forced.entry(uid).or_default();
+        *forced = recorded.max(*forced) + 1;
+        self.status_changed = true;
     }
 
     /// A pod is gone, or lives although it was terminating.

@@ -72,7 +72,7 @@ impl PolicyGate {
         match self.check(subject, &uid, &policy, policy.budgets.is_some() && !is_forced, now) {
             Err(list) => self.wait(subject, list, Some(uid), wake_at),
             Ok(budget) => {
-                self.grant(subject, uid, &policy, (budget, is_forced), wake_at);
+                self.grant(subject, uid, &policy, budget, wake_at);
                 let own = subject.template.grace_seconds;
                 let grace =
                     policy.grace_seconds_max.filter(|max| own.is_none_or(|own| own > i64::from(*max)));
@@ -211,7 +211,7 @@ impl PolicyGate {
         subject: &GateSubject<'_>,
         uid: Uid,
         policy: &EvictionPolicy,
-        (budget, is_forced): (Option<Uid>, bool),
+        budget: Option<Uid>,
         wake_at: Option<Mono>,
     ) {
         let pod = subject.pod;
@@ -219,7 +219,7 @@ impl PolicyGate {
         self.request_ended(pod);
         budget.iter().for_each(|budget| self.slots.take(budget, pod));
         if let Some(permit) = self.permits.get_mut(pod).filter(|permit| permit.policy == uid) {
-            (permit.budget, permit.is_ready, permit.is_forced) = (budget, subject.is_ready, is_forced);
+            (permit.budget, permit.is_ready) = (budget, subject.is_ready);
             return;
         }
         self.end_permit(pod);
@@ -232,7 +232,7 @@ impl PolicyGate {
         }
         self.lists.wake_at(wake_at, pod);
         let workload = subject.workload.cloned();
-        let permit = Permit { policy: uid, workload, budget, is_ready: subject.is_ready, wake_at, is_forced };
+        let permit = Permit { policy: uid, workload, budget, is_ready: subject.is_ready, wake_at };
         self.permits.insert(pod.clone(), permit);
     }
 }

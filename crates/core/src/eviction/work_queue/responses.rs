@@ -101,6 +101,10 @@ impl WorkQueue {
     pub(crate) fn complete(&mut self, pod: &PodRef) -> Option<(Option<Box<EvictionReason>>, bool)> {
         self.gate.accepted(pod);
         let attempt = self.end(pod)?;
+        let policy = attempt.reason.as_ref().and_then(|reason| reason.policy.as_ref());
+        if let Some(policy) = policy.filter(|policy| policy.is_forced) {
+            self.gate.count_forced(&policy.name);
+        }
         let by_uid_only = attempt.is_by_uid_only();
         Some((attempt.reason, by_uid_only))
     }

@@ -90,8 +90,16 @@ fn hold(world: &World, seconds: i64) -> Option<Box<[HoldPeriod]>> {
     (seconds > 0).then(|| [HoldPeriod { since, until: since.plus(Span::from_secs(seconds)) }].into())
 }
 
-/// The counts by category are those of the pods that are delayed.
+/// How long the watch takes, and a pod that terminates: the events of a deletion come before its response, or after it.
+fn delays() -> impl Strategy<Value = (i64, i64)> {
+    (prop_oneof![Just(1_i64), Just(30)], prop_oneof![Just(1_i64), Just(1_000)])
+}
+
+/// The counts by category are those of the pods that are delayed, and each forced deletion that was reported is counted.
 fn check_counts(world: &World) {
+    for (policy, status) in world.engine.policy_statuses(world.time()) {
+        assert_eq!(status.forced, world.forced(&policy.policy.name), "{status:?}");
+    }
     let counted = world.engine.stats().delayed;
     for category in DelayCategory::ALL {
         let delayed = world.engine.delayed().filter(|pod| pod.reason.category() == category).count();
@@ -135,15 +143,18 @@ proptest! {
     fn limits_hold_and_every_pod_leaves_that_may(
         policy in limits(),
         needed in proptest::option::of(5..8_u32),
+        (watch, termination) in delays(),
         changes in proptest::collection::vec(change(), 1..20),
     ) {
         let mut world = build(None, policy, needed);
+        (world.delays.watch, world.delays.termination) = (watch, termination);
         for change in &changes {
             apply(&mut world, change);
             check_counts(&world);
         }
         world.set_replicas("web", 8);
         world.pass(1_800_000);
+        check_counts(&world);
         let tainted: Vec<&str> =
             NODES.into_iter().filter(|node| !world.nodes[*node].taints.is_empty()).collect();
         for node in tainted {
@@ -178,15 +189,18 @@ proptest! {
         brake in 0..3_u32,
         policy in limits(),
         needed in proptest::option::of(5..8_u32),
+        (watch, termination) in delays(),
         changes in proptest::collection::vec(change(), 1..20),
     ) {
         let mut world = build(Some(NodeLimit { nodes: Some(brake), percent: None }), policy, needed);
+        (world.delays.watch, world.delays.termination) = (watch, termination);
         for change in &changes {
             apply(&mut world, change);
             check_counts(&world);
         }
         world.set_replicas("web", 8);
         world.pass(3_600_000);
+        check_counts(&world);
         let is_full = |node: &&str| !world.nodes[*node].taints.is_empty() && left_on(&world, node) > 0;
         let full: Vec<&str> = NODES.into_iter().filter(is_full).collect();
         prop_assert!(full.is_empty() || full.len() > brake as usize, "{:?}: {:?}", full, world.reasons());

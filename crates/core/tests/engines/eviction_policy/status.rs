@@ -81,6 +81,19 @@ fn forced_deletions_are_counted_on_from_what_the_status_has() {
     assert_eq!(status(&world).forced, 9);
 }
 
+/// A pod without a grace period is gone before the response to its deletion arrives.
+#[test]
+fn forced_deletions_are_counted_although_the_watch_is_faster_than_the_response() {
+    let mut world = cluster(vec![graceful(Some(30))], 2);
+    (world.delays.request, world.delays.watch, world.delays.termination) = (400, 1, 1);
+    world.add_budget("web", "web", min_available(6));
+    taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+    world.pass(29_000);
+    assert_eq!(status(&world).forced, 0);
+    world.pass(4_000);
+    assert_eq!((status(&world).forced, world.forced("graceful")), (2, 2));
+}
+
 #[test]
 fn an_invalid_policy_is_not_ready_says_why_and_blocks() {
     let invalid = EvictionPolicy { pods_per_minute: Some(0), ..policy("invalid") };

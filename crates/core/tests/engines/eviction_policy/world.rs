@@ -98,6 +98,8 @@ pub(crate) struct World {
     pub(crate) scaled: BTreeMap<String, (u32, Millis)>,
     pub(crate) monitor: Monitor,
     pub(crate) notices: Vec<EvictionNotice>,
+    /// How many of them are from processes that have crashed.
+    pub(crate) notices_of_crashed: usize,
     /// The effects that were pulled, with their time.
     pub(crate) effects: Vec<(Millis, EvictionEffect)>,
     /// The process has not yet received the lists that only policies need.
@@ -148,6 +150,7 @@ impl World {
             scaled: BTreeMap::new(),
             monitor: Monitor::default(),
             notices: Vec::new(),
+            notices_of_crashed: 0,
             effects: Vec::new(),
             is_listing: false,
             later: BinaryHeap::new(),
@@ -314,6 +317,16 @@ impl World {
             (delayed.pod.uid.to_string(), format!("{} {reason}", delayed.policy.unwrap_or("-")))
         });
         delayed.collect()
+    }
+
+    /// The pods that this process has reported as deleted in spite of their budgets under a policy.
+    pub(crate) fn forced(&self, policy: &str) -> u64 {
+        let is_forced = |notice: &&EvictionNotice| {
+            let EvictionNotice::Evicted { reason, .. } = notice else { return false };
+            let policy_then = reason.policy.as_ref();
+            policy_then.is_some_and(|one| one.is_forced && *one.name == *policy)
+        };
+        self.notices[self.notices_of_crashed..].iter().filter(is_forced).count() as u64
     }
 
     pub(crate) fn ready(&self, app: &str) -> u32 {

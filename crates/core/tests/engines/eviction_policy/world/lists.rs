@@ -12,6 +12,7 @@ impl World {
     /// The process crashes, and another one lists everything.
     pub(crate) fn restart(&mut self) {
         self.restarted = self.now;
+        self.notices_of_crashed = self.notices.len();
         self.monitor.accepted.clear();
         self.happenings
             .retain(|_, happening| !matches!(happening, Happening::Arrives(_) | Happening::Listed));
