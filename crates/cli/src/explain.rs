@@ -156,7 +156,11 @@ impl ExplainContext {
             let (policies, delays) = match &related.state.objects {
                 Some(objects) => {
                     let lists = ObjectLists::Files(objects);
-                    Runtime::new()?.block_on(eviction_policies::read(lists, "", &mut related.state.snapshot))
+                    Runtime::new()?.block_on(eviction_policies::read(
+                        lists,
+                        None,
+                        &mut related.state.snapshot,
+                    ))
                 }
                 None => Default::default(),
             };
@@ -171,7 +175,7 @@ impl ExplainContext {
             let now = related.state.snapshot.now().wall;
             let controllers = ActiveControllers::of(&reader, now).await;
             let (policies, delays) =
-                eviction_policies::read(reader.lists(), controllers.namespace(), &mut related.state.snapshot)
+                eviction_policies::read(reader.lists(), Some(&controllers), &mut related.state.snapshot)
                     .await;
             Ok(Self { related, controllers: Some(controllers), policies, delays, namespace })
         })

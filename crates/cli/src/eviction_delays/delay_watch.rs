@@ -48,7 +48,7 @@ impl DelayWatch {
                 let now = clock.now().wall;
                 let controllers = ActiveControllers::read(&client, limit, now).await;
                 let lists = ObjectLists::Cluster(&client, limit);
-                let read = DueDelays::read(lists, controllers.namespace(), numeric, now).await;
+                let read = DueDelays::read(lists, Some(&controllers), numeric, now).await;
                 let pause = if read.unread.is_empty() { pause(pods) } else { PAUSE_AFTER_ERROR };
                 sender.send_if_modified(|delays| std::mem::replace(delays, read.clone()) != read);
                 let no_pods = pods_now.wait_for(|pods| *pods == 0);

@@ -1,6 +1,7 @@
 //! Lists what delays the due pods of a cluster, by pod and by what they wait for.
 
 use super::{DelaySettings, DuePod, EvictionFacts, PodDelay, deployment};
+use crate::active_controllers::{ActiveControllers, LeaseHolder};
 use crate::cluster_state::ObjectLists;
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::identity::Uid;
@@ -27,14 +28,15 @@ pub(crate) struct PodWait<P> {
 }
 
 impl DueDelays {
-    /// Reads what delays due pods; `namespace` is that of the controller's Deployment.
+    /// Reads what delays due pods. Without `controllers`, the lists are those of files.
     pub(crate) async fn read(
         lists: ObjectLists<'_>,
-        namespace: &str,
+        controllers: Option<&ActiveControllers>,
         numeric: NumericOperators,
         now: Wall,
     ) -> Self {
         let mut unread = Vec::new();
+        let namespace = controllers.map_or("", ActiveControllers::namespace);
         let deployment = deployment(lists, namespace).await.unwrap_or_else(|error| {
             unread.push(format!("it is unknown whether the brake delays due pods: {error}"));
             None
@@ -55,6 +57,10 @@ impl DueDelays {
         unread.extend(
             error.map(|error| format!("it is unknown whether an eviction policy delays due pods: {error}")),
         );
+        if controllers.is_some_and(|controllers| controllers.ours == LeaseHolder::Absent) {
+            // Nothing shows that a controller applies what could not be read.
+            unread.clear();
+        }
         Self { pods, forbidden_holds, unread }
     }
 

@@ -3,6 +3,7 @@
 //! - Invariant: only what objects show is reported. What cannot be read is called unknown.
 
 use super::pod::due_taints;
+use crate::active_controllers::ActiveControllers;
 use crate::cluster_state::ObjectLists;
 use crate::eviction_delays::{ClusterPolicies, DueDelays, PolicySubject};
 use crate::messages::at_moment;
@@ -14,10 +15,10 @@ use taintward_core::time::{Mono, Now};
 use taintward_kube::hold_request::HOLD;
 
 /// Reads the policies, if a pod of the snapshot is due or held, and removes the holds that they forbid. Reads what delays
-/// due pods, if one is due; `namespace` is that of the controller's Deployment.
+/// due pods, if one is due. Without `controllers`, the lists are those of files.
 pub(super) async fn read(
     lists: ObjectLists<'_>,
-    namespace: &str,
+    controllers: Option<&ActiveControllers>,
     snapshot: &mut ClusterSnapshot,
 ) -> (ClusterPolicies, DueDelays) {
     let is_any_due =
@@ -28,7 +29,7 @@ pub(super) async fn read(
     let mut policies = ClusterPolicies::read(lists).await;
     policies.ignore_forbidden_holds(snapshot, &[]);
     let delays = match is_any_due(snapshot) {
-        true => DueDelays::read(lists, namespace, snapshot.numeric(), snapshot.now().wall).await,
+        true => DueDelays::read(lists, controllers, snapshot.numeric(), snapshot.now().wall).await,
         false => DueDelays::default(),
     };
     (policies, delays)

@@ -34,7 +34,7 @@ impl PendingSnapshot {
                     let (lists, now) = (ObjectLists::Files(objects), state.snapshot.now().wall);
                     let runtime = Runtime::new()?;
                     runtime.block_on(ignore_forbidden_holds(lists, &mut state.snapshot, &[]));
-                    Some(runtime.block_on(DueDelays::read(lists, "", options.state.numeric(), now)))
+                    Some(runtime.block_on(DueDelays::read(lists, None, options.state.numeric(), now)))
                 }
                 None => None,
             };
@@ -64,8 +64,10 @@ impl PendingSnapshot {
             }
             let delays = match options.state.as_of.is_none() && has_due_pods(&state) {
                 true => {
-                    let (namespace, now) = (enforcers.namespace(), state.snapshot.now().wall);
-                    Some(DueDelays::read(reader.lists(), namespace, options.state.numeric(), now).await)
+                    let now = state.snapshot.now().wall;
+                    Some(
+                        DueDelays::read(reader.lists(), Some(&enforcers), options.state.numeric(), now).await,
+                    )
                 }
                 false => None,
             };

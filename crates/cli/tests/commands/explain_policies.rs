@@ -1,7 +1,10 @@
 //! Tests what `taintward explain` says about pods that eviction policies delay, in a sandbox.
 
+use crate::cli::reluctant::{There, serve};
 use crate::cli::running::{RunningSandbox, TestFolder, text};
 use crate::cli::timeout::eventually;
+use jiff::Timestamp;
+use serde_json::json;
 use std::process::{Command, Stdio};
 
 /// A pod with a budget that never allows a disruption, and one without a budget, both on n1; each has a policy.
@@ -203,5 +206,36 @@ fn a_pod_that_the_brake_delays_names_the_count_the_limit_and_the_release() {
             let words = "evicts pods of 2 nodes, and --brake-limit allows 1; to evict: taintward release --taint maintenance";
             assert_eq!(printed.contains(words), is_braked, "{printed}");
         }
+    }
+}
+
+/// Only Taintward has a brake: what a user may not read of it matters where Taintward runs, and only there.
+#[test]
+fn an_unreadable_deployment_is_reported_where_taintward_runs() {
+    const POD: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
+        "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}"#;
+    const NODE: &str = r#"{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1", "uid": "n"},
+        "spec": {"taints": [{"key": "a", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}]}}"#;
+
+    let folder = TestFolder::named("explain-unread-brake");
+    let spec =
+        json!({"holderIdentity": "taintward-0", "leaseDurationSeconds": 15, "renewTime": Timestamp::now()});
+    let lease: &str = json!({"metadata": {"name": "taintward"}, "spec": spec}).to_string().leak();
+    for (lease, is_reported) in [(None, false), (Some(lease), true)] {
+        let kubeconfig = serve(&folder, move |path| match path {
+            "/api/v1/namespaces/shop/pods/web" => There::Object(POD),
+            "/api/v1/nodes/n1" => There::Object(NODE),
+            "/apis/coordination.k8s.io/v1/namespaces/taintward-system/leases/taintward" => {
+                lease.map_or(There::Nothing, There::Object)
+            }
+            _ if path.ends_with("/deployments") => There::Hidden,
+            _ => There::Nothing,
+        });
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(["explain", "pod/web", "-n", "shop"]).env("KUBECONFIG", &kubeconfig);
+        let done = command.stdin(Stdio::null()).output().unwrap();
+        let shown = text(&done.stdout) + &text(&done.stderr);
+        assert!(shown.contains("has been due for eviction"), "{shown}");
+        assert_eq!(shown.contains("it is unknown whether the brake delays due pods"), is_reported, "{shown}");
     }
 }
