@@ -68,6 +68,7 @@ pub(crate) fn api_server(
     let file = |flag: &str, name: &str| format!("--{flag}={}", folder.join(name).display());
     let mut command = Command::new(program);
     command
+        .env("GOGC", options.gogc.to_string())
         .arg(format!("--etcd-servers=http://127.0.0.1:{etcd_port}"))
         .arg(format!("--secure-port={port}"))
         .args([

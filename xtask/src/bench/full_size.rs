@@ -41,7 +41,8 @@ pub(crate) fn run(quick: bool) -> Result<()> {
                     nodes: kube-controller-manager counts for budgets and recreates pods, kube-scheduler binds them, KWOK runs \
                     them, and the audit log is the witness. One app has 100 replicas of which 90 % must stay healthy; five of six \
                     nodes are tainted, and the leader is killed in the middle. Another has 100 replicas and a budget that never \
-                    allows a disruption. The mistake is `kubectl taint nodes --all k=v:NoExecute` on 1000 nodes, with \
+                    allows a disruption; the API server of these two runs with `GOGC=400`, because everything shares the \
+                    machine's cores. The mistake is `kubectl taint nodes --all k=v:NoExecute` on 1000 nodes, with \
                     `--brake-limit=10`.";
     report.publish(quick, measured, "")
 }

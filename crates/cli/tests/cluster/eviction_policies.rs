@@ -31,7 +31,8 @@ fn on_a_cluster(test: &str, story: impl AsyncFnOnce(&PolicyHarness<'_>)) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let tools: &Binaries = &tools;
-        let cluster = Cluster::start(tools, ClusterConfig::default()).await.unwrap();
+        let config = ClusterConfig { gogc: 400, ..ClusterConfig::default() };
+        let cluster = Cluster::start(tools, config).await.unwrap();
         let harness = PolicyHarness::set(&cluster, tools, &kwok).await;
         let timeout = sized(TEST_TIMEOUT[0], TEST_TIMEOUT[1]);
         tokio::time::timeout(timeout, story(&harness)).await.expect("done in time");
