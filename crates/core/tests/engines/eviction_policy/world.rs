@@ -6,6 +6,7 @@
 mod api_server;
 mod budgets;
 mod lists;
+mod readings;
 
 use super::monitor::Monitor;
 use crate::common::EPOCH;
@@ -15,13 +16,13 @@ use std::collections::{BTreeMap, BinaryHeap};
 use taintward_core::cluster_snapshot::{DisruptionLimit, IntOrPercent};
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{
-    EvictionConfig, EvictionDelayReason, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
+    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
 use taintward_core::eviction_policy::{
     EvictionPolicy, EvictionPolicyFact, RecordedPolicyStatus, ReplicatedKind, WorkloadFact,
 };
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodTemplateFact};
-use taintward_core::identity::{NodeName, PodId, PodName, PodRef, ResourceVersion, Uid};
+use taintward_core::identity::{PodId, PodName, PodRef, ResourceVersion, Uid};
 use taintward_core::node_limit::NodeLimit;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::scheduling::Labels;
@@ -299,40 +300,6 @@ impl World {
         self.policies.retain(|one| *one.name != *name);
         let object = ObjectRef { name: name.into(), uid: Some(Uid::new(name)), node: None };
         self.send(EvictionInput::Policies(ObjectEvent::Deleted(object)));
-    }
-
-    /// The pods that wait, with policy and reason.
-    pub(crate) fn reasons(&self) -> Vec<(String, String)> {
-        let delayed = self.engine.delayed().map(|delayed| {
-            let reason = match delayed.reason {
-                EvictionDelayReason::Budget(budget) => format!("Budget {}", budget.budget.name),
-                EvictionDelayReason::Replicas(workload) => format!("Replicas {workload}"),
-                EvictionDelayReason::Nodes { emptied, .. } => {
-                    let names: Vec<&str> =
-                        emptied.iter().flat_map(|all| all.iter().map(NodeName::as_str)).collect();
-                    format!("Nodes {}", names.join(" "))
-                }
-                reason => format!("{reason:?}"),
-            };
-            (delayed.pod.uid.to_string(), format!("{} {reason}", delayed.policy.unwrap_or("-")))
-        });
-        delayed.collect()
-    }
-
-    /// The pods that this process has reported as deleted in spite of their budgets under a policy.
-    pub(crate) fn forced(&self, policy: &str) -> u64 {
-        let is_forced = |notice: &&EvictionNotice| {
-            let EvictionNotice::Evicted { reason, .. } = notice else { return false };
-            let policy_then = reason.policy.as_ref();
-            policy_then.is_some_and(|one| one.is_forced && *one.name == *policy)
-        };
-        self.notices[self.notices_of_crashed..].iter().filter(is_forced).count() as u64
-    }
-
-    pub(crate) fn ready(&self, app: &str) -> u32 {
-        let is_ready =
-            |pod: &&WorldPod| pod.app == app && !pod.is_terminating && pod.fact.ready == Some(true);
-        u32::try_from(self.pods.values().filter(is_ready).count()).unwrap()
     }
 
     // The engine.
