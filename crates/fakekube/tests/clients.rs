@@ -143,12 +143,17 @@ async fn a_body_sent_byte_by_byte_times_out_and_blocks_no_other_client() {
 
 #[tokio::test]
 async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_ones_never() {
-    let harness = ClientsHarness::set(ListenerLimits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
+    let harness = ClientsHarness::set(ListenerLimits { body: SHORT * 6, large_bodies: 1, ..limits() }).await;
     let slow = String::from_utf8(harness.post(2_000_000, "")).unwrap();
     let slow = slow.replace("content-length", "expect: 100-continue\r\ncontent-length");
     let mut slow = harness.send(slow.as_bytes()).await;
     assert!(status(&mut slow).await.contains("100"), "it reads the body, and so has the permit");
     slow.write_all(&[b' '; 200_000]).await.unwrap();
+    let_time_pass(
+        SHORT * 2,
+        "the time limit of the large body begins now, and must end later than that of the slow one",
+    )
+    .await;
     let (small, large) = (config("small", 10), config("large", 500_000));
     let mut large = harness.send(&harness.post(large.len(), &large)).await;
     let mut small = harness.send(&harness.post(small.len(), &small)).await;
