@@ -1,4 +1,4 @@
-//! Limits how many requests are in flight: additive increase, multiplicative decrease (AIMD), after a slow start.
+//! Limits how many requests are in flight: additive increase, multiplicative decrease (AIMD).
 //!
 //! - Invariant: one overload reduces the limit once; failures of single webhooks or namespaces never do, not even those
 //!   that time out.
@@ -32,10 +32,6 @@ const TIMED_OUT: Span = Span::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct AimdLimit {
     now: f64,
-    /// No overload has reduced it yet. Until then, each request raises it by one (TCP's slow start), so that it has doubled
-    /// when as many requests have ended as it allows: otherwise, a hundred pods with one deadline would be gone before it
-    /// adapts to a server that can serve more.
-    is_slow_start: bool,
     no_cut_before: Mono,
     /// The last request that was answered quickly was sent then.
     quick_sent: Mono,
@@ -55,7 +51,7 @@ pub(crate) struct RequestEnd {
 impl AimdLimit {
     pub(crate) const fn new() -> Self {
         let never = Mono::from_micros(i64::MIN);
-        Self { now: FIRST, is_slow_start: true, no_cut_before: never, quick_sent: never }
+        Self { now: FIRST, no_cut_before: never, quick_sent: never }
     }
 
     /// How many requests may be in flight.
@@ -77,7 +73,6 @@ impl AimdLimit {
             let is_single = took >= TIMED_OUT && self.quick_sent >= sent;
             if !is_single && at >= self.no_cut_before {
                 self.now = (self.now * LEFT).max(FEWEST);
-                self.is_slow_start = false;
                 self.no_cut_before = at.plus(CUT_PAUSE);
             }
             return;
@@ -86,8 +81,7 @@ impl AimdLimit {
             self.quick_sent = self.quick_sent.max(sent);
             // The limit only grows while it is used, by requests of any kind.
             if was_full {
-                let growth = if self.is_slow_start { 1.0 } else { 1.0 / self.now };
-                self.now = (self.now + growth).min(IN_FLIGHT_MAX);
+                self.now = (self.now + 1.0 / self.now).min(IN_FLIGHT_MAX);
             }
         }
     }
@@ -108,18 +102,14 @@ mod tests {
         let mut limit = AimdLimit::new();
         limit.on_response(end(false, QUICKLY, false, 10));
         assert_eq!(limit.all(), 16);
-        for _ in 0..16 {
+        for _ in 0..20 {
             limit.on_response(end(false, QUICKLY, true, 10));
         }
-        assert_eq!(limit.all(), 32, "each response raises it before the first overload");
+        assert_eq!(limit.all(), 17);
         for _ in 0..16 {
             limit.on_response(end(true, QUICKLY, true, 10));
         }
-        assert_eq!(limit.all(), 22);
-        for _ in 0..23 {
-            limit.on_response(end(false, QUICKLY, true, 10));
-        }
-        assert_eq!(limit.all(), 23, "after it, as many as it allows raise it by one");
+        assert_eq!(limit.all(), 12);
         for later in 12..100 {
             limit.on_response(end(true, QUICKLY, true, later));
         }
