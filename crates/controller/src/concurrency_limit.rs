@@ -6,9 +6,10 @@
 use taintward_core::time::{Mono, Span};
 
 /// The minimum, initial and maximum number of requests in flight. The maximum stays well below an API server's own
-/// limit of 200 mutating requests and leaves room for other clients.
+/// limit of 200 mutating requests and leaves room for other clients. The initial number lets the pods of one deadline
+/// leave at once: a limit that has to grow first does so after they are gone.
 const FEWEST: f64 = 4.0;
-const FIRST: f64 = 16.0;
+const FIRST: f64 = 48.0;
 const IN_FLIGHT_MAX: f64 = 96.0;
 
 /// The factor of a reduction (as in CUBIC). An overload is caused by all clients of the server, of which this process
@@ -101,15 +102,15 @@ mod tests {
     fn grows_only_when_used_and_is_cut_once_per_overload() {
         let mut limit = AimdLimit::new();
         limit.on_response(end(false, QUICKLY, false, 10));
-        assert_eq!(limit.all(), 16);
-        for _ in 0..20 {
+        assert_eq!(limit.all(), 48);
+        for _ in 0..50 {
             limit.on_response(end(false, QUICKLY, true, 10));
         }
-        assert_eq!(limit.all(), 17);
-        for _ in 0..16 {
+        assert_eq!(limit.all(), 49);
+        for _ in 0..48 {
             limit.on_response(end(true, QUICKLY, true, 10));
         }
-        assert_eq!(limit.all(), 12);
+        assert_eq!(limit.all(), 34);
         for later in 12..100 {
             limit.on_response(end(true, QUICKLY, true, later));
         }
@@ -126,7 +127,7 @@ mod tests {
         for _ in 0..10_000 {
             limit.on_response(end(false, Span::from_millis(251), true, 1));
         }
-        assert_eq!(limit.all(), 16);
+        assert_eq!(limit.all(), 48);
     }
 
     /// A webhook is slow for some requests, an overloaded server for all.
@@ -139,7 +140,7 @@ mod tests {
                 limit.on_response(end(false, QUICKLY, false, quick_at));
                 limit.on_response(end(true, Span::from_secs(2), false, second));
             }
-            assert_eq!(limit.all() == 16, quick_meanwhile, "{}", limit.all());
+            assert_eq!(limit.all() == 48, quick_meanwhile, "{}", limit.all());
         }
     }
 }

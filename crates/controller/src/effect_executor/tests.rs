@@ -31,8 +31,8 @@ const LONG: Duration = Duration::from_secs(4);
 /// L6: requests that wait for a webhook make room for other requests once they have taken long.
 #[tokio::test(start_paused = true)]
 async fn l6_requests_that_take_long_make_room() {
-    let (mut executor, clock) = executor(&[(LONG, false); 16]).await;
-    assert!(!executor.has_room(), "sixteen are in flight");
+    let (mut executor, clock) = executor(&[(LONG, false); 48]).await;
+    assert!(!executor.has_room(), "48 are in flight");
     let stalled_at = clock.now().mono.plus(STALLED_MIN);
     assert_eq!(executor.next_wakeup(), Some(stalled_at));
     clock.sleep_until(stalled_at.minus(Span::from_millis(1))).await;
@@ -47,7 +47,7 @@ async fn l6_requests_that_take_long_make_room() {
         }
         clock.sleep_until(clock.now().mono.plus(STALLED_MIN)).await;
     }
-    assert_eq!(executor.in_flight(), 16 + STALLED_MAX);
+    assert_eq!(executor.in_flight(), 48 + STALLED_MAX);
     assert!(!executor.has_room());
 }
 
@@ -55,13 +55,13 @@ async fn l6_requests_that_take_long_make_room() {
 #[tokio::test(start_paused = true)]
 async fn every_request_that_ends_makes_room() {
     let quick = Duration::from_millis(5);
-    let mut requests = vec![(quick, false); 16];
+    let mut requests = vec![(quick, false); 48];
     requests.extend([(LONG, true); 32]);
     let (mut executor, _) = executor(&requests).await;
     assert!(!executor.has_room());
-    for ended in 1..=16 {
+    for ended in 1..=48 {
         executor.next().await;
-        assert_eq!(executor.counted(), 16 - ended);
+        assert_eq!(executor.counted(), 48 - ended);
     }
     for _ in 0..32 {
         executor.next().await;
