@@ -2,12 +2,13 @@
 
 use super::world::{Millis, World};
 use crate::common::EPOCH;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::eviction::{EvictionEffect, EvictionInput};
 use taintward_core::eviction_policy::{EvictionPolicy, EvictionSubject};
 use taintward_core::fact::HoldPeriod;
-use taintward_core::fact::{PodFact, PodOwnerKind};
+use taintward_core::fact::{PodFact, PodLifePhase, PodOwnerKind};
 use taintward_core::identity::PodRef;
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::scheduling::Labels;
 use taintward_core::taint::keys;
 use taintward_core::time::{Span, Wall};
@@ -32,11 +33,13 @@ pub(crate) struct Monitor {
     pub(crate) deletions: Vec<Deletion>,
     pub(crate) rejections: Vec<Millis>,
     /// When each node got its taints, for deadlines.
-    pub(crate) tainted: std::collections::BTreeMap<String, Millis>,
+    pub(crate) tainted: BTreeMap<String, Millis>,
     /// When the holds of each node were removed.
-    pub(crate) released: std::collections::BTreeMap<String, Millis>,
+    pub(crate) released: BTreeMap<String, Millis>,
     /// The pods of which the process knows that their deletion was accepted.
-    pub(crate) accepted: BTreeSet<PodRef>,
+    accepted: BTreeSet<PodRef>,
+    /// The evictions in flight of the process, each with the app of the pod, and whether the pod was ready.
+    evictions: BTreeMap<PodRef, (String, bool)>,
 }
 
 impl Monitor {
@@ -44,7 +47,25 @@ impl Monitor {
         self.rejections.push(now);
     }
 
+    /// A new process starts, which knows nothing of what another one sent.
+    pub(crate) fn restarted(&mut self) {
+        self.accepted.clear();
+        self.evictions.clear();
+    }
+
     pub(crate) fn observe_response(&mut self, input: &EvictionInput) {
+        // A pod that is known to terminate, or to be gone, needs no response.
+        let over = match input {
+            EvictionInput::Evicted { pod, .. } => Some(pod.uid.clone()),
+            EvictionInput::Pods(ObjectEvent::Deleted(pod)) => pod.uid.clone(),
+            EvictionInput::Pods(ObjectEvent::Applied { fact, .. })
+                if fact.life_phase == PodLifePhase::Terminating =>
+            {
+                Some(fact.id.uid().clone())
+            }
+            _ => None,
+        };
+        self.evictions.retain(|pod, _| Some(&pod.uid) != over.as_ref());
         if let EvictionInput::Evicted { pod, result: Ok(()) }
         | EvictionInput::Deleted { pod, result: Ok(()) } = input
         {
@@ -52,11 +73,21 @@ impl Monitor {
         }
     }
 
-    /// A deletion that was accepted needs no further request.
-    pub(crate) fn check_request(&self, effect: &EvictionEffect) {
+    /// A deletion that was accepted needs no further request, and a budget has one eviction in flight: the pods that are
+    /// ready race for its disruptions, and others do not.
+    pub(crate) fn check_request(world: &mut World, effect: &EvictionEffect) {
+        let monitor = &mut world.monitor;
         if let EvictionEffect::EvictPod { pod, .. } | EvictionEffect::DeletePod { pod, .. } = effect {
-            assert!(!self.accepted.contains(pod), "its deletion was accepted before: {effect:?}");
+            assert!(!monitor.accepted.contains(pod), "its deletion was accepted before: {effect:?}");
         }
+        let EvictionEffect::EvictPod { pod, name, .. } = effect else { return };
+        let Some(stored) = world.pods.get(name.name()) else { return };
+        let eviction = (stored.app.clone(), stored.fact.ready == Some(true));
+        if world.budgets.values().any(|budget| budget.app == stored.app) {
+            let other = monitor.evictions.iter().find(|(_, other)| **other == eviction);
+            assert!(other.is_none(), "{other:?} is in flight for the same budget: {effect:?}");
+        }
+        monitor.evictions.insert(pod.clone(), eviction);
     }
 
     pub(crate) fn names(&self) -> Vec<&str> {

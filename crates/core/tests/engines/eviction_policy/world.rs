@@ -332,7 +332,7 @@ impl World {
         let now = self.time();
         self.engine.tick(now.mono);
         while let Some(effect) = self.engine.next_effect(Lane::All, now) {
-            self.monitor.check_request(&effect);
+            Monitor::check_request(self, &effect);
             self.effects.push((self.now, effect.clone()));
             self.after(
                 self.delays.request / 2,

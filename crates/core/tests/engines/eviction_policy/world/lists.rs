@@ -13,7 +13,7 @@ impl World {
     pub(crate) fn restart(&mut self) {
         self.restarted = self.now;
         self.notices_of_crashed = self.notices.len();
-        self.monitor.accepted.clear();
+        self.monitor.restarted();
         self.happenings
             .retain(|_, happening| !matches!(happening, Happening::Arrives(_) | Happening::Listed));
         // The API server carries out what is in flight, and nothing learns that.
