@@ -113,6 +113,12 @@ impl ClusterPolicies {
         self.ignored_holds.get(pod).map(|name| &**name)
     }
 
+    /// The names of the policies that forbid holds of the pods that they select.
+    pub(crate) fn that_forbid_holds(&self) -> Vec<&str> {
+        let forbidding = self.policies.iter().filter(|fact| !fact.policy.allow_holds);
+        forbidding.map(|fact| &*fact.policy.name).collect()
+    }
+
     fn with_namespace<T>(
         &self,
         subject: PolicySubject<'_>,

@@ -12,8 +12,9 @@ mod pod_requests;
 pub(crate) use hold_args::{HoldCommandArgs, ReleaseCommandArgs};
 
 use crate::args::controllers::{TAINT_EVICTION, TOLERATION_HOLD};
-use crate::cluster_state::{ClusterStateError, open};
+use crate::cluster_state::{ClusterStateError, ObjectLists, open};
 use crate::controller_presence;
+use crate::eviction_delays::ClusterPolicies;
 use crate::hold_status::HoldStatus;
 use crate::messages::{at_moment, counted, stamp};
 use crate::output::{API_VERSION, PrintOptions, Terminal};
@@ -24,7 +25,7 @@ use pod_counts::PodCounts;
 use serde_json::json;
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration_hold::UncoveredReason;
-use taintward_kube::api::RequestError;
+use taintward_kube::api::{RequestBudget, RequestError};
 use taintward_kube::clock::Clock;
 use taintward_kube::config::{Connected, greet};
 use taintward_kube::node_client::NodeClient;
@@ -168,9 +169,30 @@ async fn change_pods(
              nodes instead"
         ));
     }
+    if action.is_hold() {
+        note_policies(connected, limit).await;
+    }
     let names: Vec<String> = names.iter().map(|name| format!("{namespace}/{name}")).collect();
     let written = WrittenHold { kind: "pod", names: &names, now: server_time(connected, options).await };
     Ok(written.output(action, options.output))
+}
+
+/// Says which policies may make a hold of a pod void.
+async fn note_policies(connected: &Connected, limit: RequestBudget) {
+    let policies = ClusterPolicies::read(ObjectLists::Cluster(&connected.streams, limit)).await;
+    if let Some(why) = &policies.error {
+        crate::stderr::note(format!(
+            "a policy with allowHolds: false makes this hold void, and the policies are unknown: {why}"
+        ));
+    }
+    let names = policies.that_forbid_holds();
+    if !names.is_empty() {
+        crate::stderr::note(format!(
+            "allowHolds: false makes this hold void if the pod is evicted under eviction policy {}; taintward explain pod/NAME \
+             says whether it is",
+            names.join(", ")
+        ));
+    }
 }
 
 /// Objects whose annotation is all that the controller needs.

@@ -5,6 +5,7 @@ use crate::cli::running::{RunningSandbox, TestFolder, text};
 use crate::cli::timeout::eventually;
 use jiff::Timestamp;
 use serde_json::json;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// A pod with a budget that never allows a disruption, and one without a budget, both on n1; each has a policy.
@@ -21,6 +22,7 @@ const OBJECTS: &str = r#"{"apiVersion": "v1", "kind": "List", "items": [
 struct PolicyHarness {
     folder: TestFolder,
     _sandbox: RunningSandbox,
+    kubectl: PathBuf,
 }
 
 impl PolicyHarness {
@@ -31,17 +33,22 @@ impl PolicyHarness {
         let kubeconfig = folder.file("kubeconfig");
         let mut sandbox = RunningSandbox::start(&["--plain", "--empty", "--kubeconfig-out", &kubeconfig]);
         sandbox.until("KUBECONFIG");
-        let objects = folder.write("objects.json", objects);
-        for words in [
-            &["create", "-f", &*objects][..],
-            &["wait", "pod/kept", "--for=condition=Ready", "--timeout=60s"],
-        ] {
-            let mut kubectl = Command::new(tools.path("kubectl").unwrap());
-            kubectl.args(words).env("KUBECONFIG", &kubeconfig);
-            let done = kubectl.env("HOME", folder.path()).output().unwrap();
-            assert!(done.status.success(), "{}", text(&done.stderr));
-        }
-        Some(Self { folder, _sandbox: sandbox })
+        let kubectl = tools.path("kubectl").unwrap();
+        let harness = Self { folder, _sandbox: sandbox, kubectl };
+        harness.create(objects);
+        harness.kubectl(&["wait", "pod/kept", "--for=condition=Ready", "--timeout=60s"]);
+        Some(harness)
+    }
+
+    fn create(&self, objects: &str) {
+        self.kubectl(&["create", "-f", &self.folder.write("objects.json", objects)]);
+    }
+
+    fn kubectl(&self, words: &[&str]) {
+        let mut kubectl = Command::new(&self.kubectl);
+        kubectl.args(words).env("KUBECONFIG", self.folder.file("kubeconfig"));
+        let done = kubectl.env("HOME", self.folder.path()).output().unwrap();
+        assert!(done.status.success(), "{}", text(&done.stderr));
     }
 
     /// The exit code, and what is printed, with single spaces.
@@ -75,6 +82,25 @@ fn a_due_pod_names_its_policy_its_budget_and_its_deadline() {
     ] {
         assert!(explained.contains(words), "{words}: {explained}");
     }
+}
+
+#[test]
+fn a_hold_of_a_pod_names_the_policies_that_may_make_it_void() {
+    let Some(harness) = PolicyHarness::with_objects(OBJECTS) else { return };
+    let hold = || harness.run("hold pod/kept -n default");
+    let (code, printed) = hold();
+    assert!(code == 0 && printed.contains("1 pod: no eviction before"), "{printed}");
+    assert!(!printed.contains("note:"), "{printed}");
+    harness.create(
+        r#"{"apiVersion": "taintward.io/v1alpha1", "kind": "EvictionPolicy", "metadata": {"name": "strict"},
+            "spec": {"taints": [{"key": "maintenance"}], "allowHolds": false}}"#,
+    );
+    let (code, printed) = hold();
+    assert!(
+        code == 0 && printed.contains("if the pod is evicted under eviction policy strict;"),
+        "{printed}"
+    );
+    assert!(!harness.run("release pod/kept -n default").1.contains("note:"));
 }
 
 /// There is no policy: the annotation of the node alone says that budgets count.
