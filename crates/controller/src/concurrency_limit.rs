@@ -12,6 +12,10 @@ const FEWEST: f64 = 4.0;
 const FIRST: f64 = 48.0;
 const IN_FLIGHT_MAX: f64 = 96.0;
 
+/// The limit after an overload that comes before the limit has grown by one: the initial number was a guess, and the
+/// requests that the server rejects would wait longer each time.
+const AFTER_GUESS: f64 = 11.0;
+
 /// The factor of a reduction (as in CUBIC). An overload is caused by all clients of the server, of which this process
 /// is one: halving the limit would cost half of the evictions and rarely relieve the server as much.
 const LEFT: f64 = 0.7;
@@ -33,6 +37,8 @@ const TIMED_OUT: Span = Span::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct AimdLimit {
     now: f64,
+    /// It has neither grown by one nor been reduced.
+    is_guess: bool,
     no_cut_before: Mono,
     /// The last request that was answered quickly was sent then.
     quick_sent: Mono,
@@ -52,7 +58,7 @@ pub(crate) struct RequestEnd {
 impl AimdLimit {
     pub(crate) const fn new() -> Self {
         let never = Mono::from_micros(i64::MIN);
-        Self { now: FIRST, no_cut_before: never, quick_sent: never }
+        Self { now: FIRST, is_guess: true, no_cut_before: never, quick_sent: never }
     }
 
     /// How many requests may be in flight.
@@ -73,7 +79,8 @@ impl AimdLimit {
             // An overloaded server is slow for all: while one request timed out, no other was answered quickly.
             let is_single = took >= TIMED_OUT && self.quick_sent >= sent;
             if !is_single && at >= self.no_cut_before {
-                self.now = (self.now * LEFT).max(FEWEST);
+                self.now = if self.is_guess { AFTER_GUESS } else { (self.now * LEFT).max(FEWEST) };
+                self.is_guess = false;
                 self.no_cut_before = at.plus(CUT_PAUSE);
             }
             return;
@@ -83,6 +90,7 @@ impl AimdLimit {
             // The limit only grows while it is used, by requests of any kind.
             if was_full {
                 self.now = (self.now + 1.0 / self.now).min(IN_FLIGHT_MAX);
+                self.is_guess &= self.now < FIRST + 1.0;
             }
         }
     }
@@ -119,6 +127,21 @@ mod tests {
             limit.on_response(end(false, QUICKLY, true, 100));
         }
         assert_eq!((limit.all(), limit.retries()), (96, 24));
+    }
+
+    /// A server that rejects most of the first requests gets as few as one that has rejected many.
+    #[test]
+    fn an_overload_before_the_limit_has_grown_leaves_few() {
+        for (quick, left, then) in [(0, 11, 7), (20, 11, 7), (60, 34, 24)] {
+            let mut limit = AimdLimit::new();
+            for _ in 0..quick {
+                limit.on_response(end(false, QUICKLY, true, 10));
+            }
+            limit.on_response(end(true, QUICKLY, true, 10));
+            assert_eq!(limit.all(), left, "after {quick} quick responses");
+            limit.on_response(end(true, QUICKLY, true, 20));
+            assert_eq!(limit.all(), then);
+        }
     }
 
     #[test]
