@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use taintward_kube::clock::Clock;
 use taintward_server::connection_limit::ConnectionLimit;
-use taintward_server::io_timeout::TimeoutStream;
+use taintward_server::io_timeout::limit_writes;
 use tokio::net::{TcpListener, TcpStream};
 
 /// The maximum number of connections; a viewer has one, and a few more for short requests.
@@ -191,7 +191,7 @@ async fn accept(listener: &TcpListener, server: &Arc<BoardServer>) -> Infallible
 async fn converse(stream: TcpStream, server: &Arc<BoardServer>) {
     // A message is written whole: waiting for more to send would only delay it.
     let _ = stream.set_nodelay(true);
-    let stream = TokioIo::new(TimeoutStream::new(stream, STALL_MAX));
+    let stream = TokioIo::new(limit_writes(stream, STALL_MAX));
     let service = service_fn(async |request| Ok::<_, Infallible>(server.respond(request).await));
     let _ = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())

@@ -7,7 +7,6 @@ mod acceptor;
 mod bodies;
 mod request_guard;
 mod site_guard;
-mod write_timeout;
 
 use crate::api::ApiServer;
 use crate::http::ResponseBody;

@@ -1,78 +1,20 @@
-//! Wraps a stream so that a write that makes no progress fails after a timeout.
+//! Limits how long a client may be silent, and how long a write to it may make no progress.
 
 use rustix::net::sockopt;
-use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::AsyncWrite;
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
+use tokio_io_timeout::TimeoutWriter;
 
 /// A stream with a timeout for clients that do not read.
-pub struct TimeoutStream<S> {
-    stream: S,
-    limit: Duration,
-    /// Since when a write has been pending.
-    stalled: Option<Pin<Box<Sleep>>>,
-}
+pub type TimeoutStream<S> = Pin<Box<TimeoutWriter<S>>>;
 
-impl<S> TimeoutStream<S> {
-    /// A stream whose other end may stop reading for at most `limit`.
-    pub fn new(stream: S, limit: Duration) -> Self {
-        Self { stream, limit, stalled: None }
-    }
-
-    /// Any progress of a write ends the wait.
-    fn watched<T>(&mut self, cx: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if done.is_ready() {
-            self.stalled = None;
-            return done;
-        }
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(self.limit)));
-        stalled.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, into)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let done = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.watched(cx, done)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let done = Pin::new(&mut self.stream).poll_flush(cx);
-        // An empty flush proves nothing about the reader.
-        if done.is_ready() { done } else { self.watched(cx, done) }
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let done = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.watched(cx, done)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let done = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
-        self.watched(cx, done)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
+/// A stream whose other end may stop reading for at most `limit`.
+pub fn limit_writes<S: AsyncWrite>(stream: S, limit: Duration) -> TimeoutStream<S> {
+    let mut stream = TimeoutWriter::new(stream);
+    stream.set_timeout(Some(limit));
+    Box::pin(stream)
 }
 
 /// Makes the system probe a client that has been silent for `silence`.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use taintward_server::connection_limit::ConnectionGuard;
-use taintward_server::io_timeout::TimeoutStream;
+use taintward_server::io_timeout::{TimeoutStream, limit_writes};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -63,7 +63,7 @@ async fn serve_requests(
 ) -> Result<(), ConnectionEnd> {
     let limits = common.limits;
     let acceptor = acceptor.ok_or(ConnectionEnd::NoCertificate)?;
-    let stream = TimeoutStream::new(stream, limits.stall);
+    let stream = limit_writes(stream, limits.stall);
     let narrow = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(BUFFER));
     let handshake = timeout(limits.head, acceptor.accept_with(stream, narrow));
     let stream = tokio::select! {

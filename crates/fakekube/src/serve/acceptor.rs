@@ -2,13 +2,13 @@
 //! them.
 
 use super::ListenerLimits;
-use super::write_timeout::WriteTimeout;
 use socket2::{SockRef, TcpKeepalive};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_io_timeout::TimeoutWriter;
 use tokio_rustls::TlsAcceptor;
 
 /// Accepted connections that wait for the server.
@@ -88,7 +88,9 @@ async fn begun(
     let _ = stream.set_nodelay(true);
     let silence = TcpKeepalive::new().with_time(limits.silence).with_interval(limits.silence);
     let _ = SockRef::from(&stream).set_tcp_keepalive(&silence);
-    let stream = WriteTimeout::new(stream, limits.stall);
+    // Closes the connection of a client that does not read what is written to it.
+    let mut stream = Box::pin(TimeoutWriter::new(stream));
+    stream.as_mut().set_timeout_pinned(Some(limits.stall));
     match acceptor {
         None => Some(Box::new(stream)),
         Some(acceptor) => {
