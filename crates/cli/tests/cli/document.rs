@@ -26,6 +26,24 @@ impl TypedCommand<'_> {
         words
     }
 
+    /// Whether it only reads objects, so that it can be typed again.
+    pub(crate) fn is_read(&self) -> bool {
+        self.command.starts_with("kubectl get ") && !self.is_log()
+    }
+
+    /// Whether the page shows this output, apart from what differs from run to run.
+    pub(crate) fn shows(&self, output: &[String]) -> bool {
+        let compared = |lines: &mut dyn Iterator<Item = &str>| {
+            let mut lines: Vec<String> = lines.map(lasting).collect();
+            if self.is_log() {
+                // Concurrent output has no order.
+                lines.sort();
+            }
+            lines
+        };
+        compared(&mut output.iter().map(String::as_str)) == compared(&mut self.shown.iter().copied())
+    }
+
     /// Whether it runs until it is interrupted.
     pub(crate) fn is_log(&self) -> bool {
         self.shown.last() == Some(&"^C")
@@ -84,15 +102,7 @@ pub(crate) fn play(path: &Path, mut type_in: impl FnMut(&TypedCommand<'_>) -> Ve
     let mut differs = Vec::new();
     for typed in examples(&document) {
         let shown = type_in(&typed);
-        let compared = |lines: &mut dyn Iterator<Item = &str>| {
-            let mut lines: Vec<String> = lines.map(lasting).collect();
-            if typed.is_log() {
-                // Concurrent output has no order.
-                lines.sort();
-            }
-            lines
-        };
-        if compared(&mut shown.iter().map(String::as_str)) != compared(&mut typed.shown.iter().copied()) {
+        if !typed.shows(&shown) {
             differs.push(format!("$ {}\n{}", typed.command, shown.join("\n")));
         }
         let block = |lines: &str| format!("$ {}\n{lines}", typed.command);

@@ -11,6 +11,7 @@ use crate::cli::timeout::Output;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use taintward_envtest::binaries;
 
 /// A sandbox with default settings, and a folder with the files of the page.
@@ -53,6 +54,19 @@ impl PagesHarness {
         text(&message).lines().map(str::to_owned).collect()
     }
 
+    /// Types a command. A read is typed again, as a reader does, until it prints what the page shows, for 20 s at most:
+    /// the objects change while controllers and kubelets work.
+    fn type_until_shown(&self, typed: &TypedCommand<'_>) -> Vec<String> {
+        let end = Instant::now() + Duration::from_secs(20);
+        loop {
+            let output = self.type_in(typed);
+            if !typed.is_read() || typed.shows(&output) || Instant::now() > end {
+                return output;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     /// Runs a block of commands as a shell does that gives up at the first one that fails.
     fn run(&self, script: &str) {
         let programs = self.folder.path().join("bin");
@@ -82,7 +96,7 @@ fn follow(page: &str) {
     let path = here("../../docs").join(page);
     let document = std::fs::read_to_string(&path).unwrap();
     if let Some(harness) = PagesHarness::set(page, &document) {
-        play(&path, |typed| harness.type_in(typed));
+        play(&path, |typed| harness.type_until_shown(typed));
     }
 }
 
