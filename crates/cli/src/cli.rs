@@ -17,6 +17,7 @@ use crate::install::{self, InstallArgs};
 use crate::lint::{self, LintArgs};
 use crate::pending::{self, PendingArgs};
 use crate::plan::{self, PlanArgs};
+use crate::replay::{self, ReplayArgs};
 use crate::run::RunOptions;
 use crate::sandbox::SandboxCommand;
 use crate::status::{self, StatusArgs};
@@ -180,6 +181,12 @@ pub(crate) enum ProgramCommand {
             invalid."
     )]
     Guard(Box<GuardCommandArgs>),
+    /// Replays a record of `taintward run --record-dir`: does this program decide the same?
+    #[command(
+        args_override_self = true,
+        after_help = "taintward replay /var/lib/taintward/record                                     all files of a folder\ntaintward replay 20261129T031500.123456Z-taint-eviction-controller.record      one file\n\nThe command sends no request. Exit codes: 0 this program decides the same, 1 the record cannot be read or the command line is invalid, 2 there is a difference."
+    )]
+    Replay(Box<ReplayArgs>),
     /// Prints the versions of this program and of the API server
     #[command(
         args_override_self = true,
@@ -237,6 +244,7 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
         "lint" => &lint::EXIT_CODES,
         "doctor" => &doctor::EXIT_CODES,
         "board" => &board_command::EXIT_CODES,
+        "replay" => &replay::EXIT_CODES,
         "version" => &version::EXIT_CODES,
         "completion" | "docs" | short_help::OPTIONS => &exit_codes::PRINTING,
         _ => &exit_codes::EXIT_CODES,

@@ -11,6 +11,7 @@ use crate::lint;
 use crate::output;
 use crate::pending;
 use crate::plan;
+use crate::replay;
 use crate::run;
 use crate::sandbox;
 use crate::status;
@@ -68,6 +69,7 @@ fn run(command: ProgramCommand) -> ExitCode {
         ProgramCommand::Hold(options) => stderr::exit_code(hold::hold(&options)),
         ProgramCommand::Release(options) => stderr::exit_code(hold::release(&options)),
         ProgramCommand::Guard(options) => stderr::exit_code(guard::run(&options)),
+        ProgramCommand::Replay(options) => replay::run(&options),
         ProgramCommand::Version(options) => version::run(&options),
         ProgramCommand::Options => print(&cli::connection_flags()),
         ProgramCommand::Completion(options) => print(options.shell.script()),

@@ -38,6 +38,7 @@ mod pending;
 mod plan;
 mod progress;
 mod repeated_fields;
+mod replay;
 mod run;
 mod runtime;
 mod sandbox;

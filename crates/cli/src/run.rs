@@ -4,6 +4,7 @@
 
 mod election_args;
 mod node_health_args;
+mod record_args;
 mod run_args;
 mod run_args_error;
 mod serving_args;
@@ -42,6 +43,10 @@ enum RunCommandError {
     Prompt(io::Error),
     #[error("aborted: nothing was started")]
     Declined,
+    #[error(
+        "cannot write the record to {folder}: {error}; correct --record-dir, or omit it to run without a record"
+    )]
+    Record { folder: String, error: io::Error },
     #[error(transparent)]
     Run(#[from] RunError),
 }
@@ -103,10 +108,18 @@ fn question(cluster: &str, controllers: &EnabledControllers) -> String {
 }
 
 fn drive(runtime: &Runtime, options: RunOptions) -> Result<(), RunCommandError> {
-    runtime.block_on(async {
+    let RunOptions { mut settings, record, .. } = options;
+    let failed = |error| RunCommandError::Record { folder: record.folder(), error };
+    let recorder = record.recorder().map_err(failed)?;
+    settings.recorder.clone_from(&recorder);
+    let ended = runtime.block_on(async {
         let shutdown = Shutdown::on_signals()?;
-        Ok(run_controllers(options.settings, shutdown).await?)
-    })
+        Ok(run_controllers(settings, shutdown).await?)
+    });
+    if let Some(recorder) = recorder {
+        recorder.finish();
+    }
+    ended
 }
 
 /// Parses requests per second. A negative number means no limit, as in client-go.

@@ -12,12 +12,13 @@ use crate::log_rate_limit::LogRateLimit;
 use crate::metrics::MonoClock;
 use crate::settings::WriteMode;
 use crate::shutdown::Shutdown;
+use crate::tapped_engine::TappedEngine;
 use crate::watch_queues::WatchQueues;
 use crate::write_permission::WritePermission;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use taintward_core::engine::{Engine, Lane};
+use taintward_core::engine::{Engine as _, Lane};
 use taintward_core::time::{Mono, Span};
 
 /// How often counts are published.
@@ -51,7 +52,7 @@ impl LoopHealth {
 
 /// The task that owns one engine.
 pub(crate) struct ControlLoop<C: Controller> {
-    engine: C::Engine,
+    engine: TappedEngine<C::Engine>,
     controller: C,
     context: ControllerContext,
     /// Signals changes of the permission to write.
@@ -68,7 +69,7 @@ pub(crate) struct ControlLoop<C: Controller> {
 impl<C: Controller> ControlLoop<C> {
     /// Creates a loop that publishes its health in `health`.
     pub(crate) fn new(
-        engine: C::Engine,
+        engine: TappedEngine<C::Engine>,
         controller: C,
         context: ControllerContext,
         health: LoopHealth,
@@ -96,12 +97,13 @@ impl<C: Controller> ControlLoop<C> {
     pub(crate) async fn run(mut self, mut queues: WatchQueues<InputOf<C>>, mut stop: Shutdown) {
         loop {
             self.health.heartbeat.beat();
+            self.engine.turn(self.context.clock.now());
             for batch in std::iter::from_fn(|| queues.try_next()).take(BATCHES_AT_ONCE) {
                 self.handle(batch);
             }
             self.tick();
             self.start_effects();
-            self.controller.share(&self.engine);
+            self.controller.share(self.engine.get());
             self.report();
             self.note_sync();
             self.publish();
@@ -144,11 +146,11 @@ impl<C: Controller> ControlLoop<C> {
         for input in self.controller.before_tick(can_write && !could_write, &self.context, now) {
             self.engine.handle(input, now);
         }
-        self.engine.tick(now.mono);
+        self.engine.tick(now);
         self.ticked = now.mono;
         let ended = self.context.clock.now();
         let took = ended.mono.since(now.mono);
-        if let Some(input) = self.controller.after_tick(&mut self.engine, took, &self.context) {
+        if let Some(input) = self.controller.after_tick(self.engine.get_mut(), took, &self.context) {
             self.engine.handle(input, ended);
         }
     }
@@ -195,20 +197,20 @@ impl<C: Controller> ControlLoop<C> {
     /// Reports the engine's notices and starts writing events.
     fn report(&mut self) {
         let now = self.context.clock.now();
-        for notice in self.engine.take_notices() {
-            self.controller.report(notice, &self.engine, &self.context, &mut self.sink, now);
+        for notice in self.engine.take_notices(now) {
+            self.controller.report(notice, self.engine.get(), &self.context, &mut self.sink, now);
         }
         if self.context.may_write() {
-            let is_busy = self.executor.in_flight() > 0 || C::is_busy(&self.engine, now.mono);
+            let is_busy = self.executor.in_flight() > 0 || C::is_busy(self.engine.get(), now.mono);
             self.sink.recorder.send(&self.context, is_busy, now.mono);
         }
     }
 
     /// Logs once that all lists were complete, marks the loop as ready, and publishes the counts.
     fn note_sync(&mut self) {
-        if self.engine.is_synced() && !self.health.synced.swap(true, Ordering::Relaxed) {
+        if self.engine.get().is_synced() && !self.health.synced.swap(true, Ordering::Relaxed) {
             self.published = None;
-            self.controller.on_sync(&self.engine, self.context.clock.now());
+            self.controller.on_sync(self.engine.get(), self.context.clock.now());
         }
     }
 
@@ -219,7 +221,7 @@ impl<C: Controller> ControlLoop<C> {
             return;
         }
         self.published = Some(now);
-        self.controller.publish(&self.engine, &self.context, now);
+        self.controller.publish(self.engine.get(), &self.context, now);
         self.sink.sum_up(Some(now), self.context.permission.is_lost(now), &self.context);
     }
 
@@ -228,7 +230,7 @@ impl<C: Controller> ControlLoop<C> {
     fn next_wakeup(&self) -> Mono {
         let now = self.context.clock.now().mono;
         let publish = self.published.map_or(now, |last| last.plus(PUBLISH_PERIOD));
-        let controller = self.controller.next_wakeup(&self.engine, self.ticked, now, &self.context);
+        let controller = self.controller.next_wakeup(self.engine.get(), self.ticked, now, &self.context);
         let event = self.sink.recorder.next_wakeup(now).filter(|_| self.context.may_write());
         controller.into_iter().chain(event).chain(self.executor.next_wakeup()).fold(publish, Mono::min)
     }
@@ -241,6 +243,7 @@ impl<C: Controller> ControlLoop<C> {
                 self.finish(result);
             }
             self.report();
+            self.engine.flush(self.context.clock.now());
             self.controller.drain(&self.context).await;
             self.sink.recorder.drain(&self.context).await;
         };

@@ -25,6 +25,7 @@ pub mod run;
 pub mod settings;
 pub mod shutdown;
 pub mod stream_health;
+mod tapped_engine;
 mod tasks;
 mod text_time;
 mod time_added_writer;

@@ -107,15 +107,12 @@ impl Controller for NodeLifecycleController {
 
     fn after_tick(
         &mut self,
-        engine: &mut NodeLifecycleEngine,
+        _: &mut NodeLifecycleEngine,
         took: Span,
         context: &ControllerContext,
     ) -> Option<NodeLifecycleInput> {
         context.metrics.node_health.checked_all(took);
-        if context.mode == WriteMode::Observe {
-            engine.observe(context.clock.now().mono);
-        }
-        None
+        (context.mode == WriteMode::Observe).then_some(NodeLifecycleInput::DryRun)
     }
 
     fn request(

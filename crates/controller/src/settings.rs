@@ -8,6 +8,7 @@ use taintward_core::node_lifecycle;
 use taintward_core::node_limit::NodeLimit;
 use taintward_core::toleration_seconds::{BackfillSettings, GuardSettings, HoldSettings};
 use taintward_kube::config;
+use taintward_record::EngineRecorder;
 pub use taintward_server::settings::{
     MetricsReadersSetting, SecureServing, ServingCertificate, ServingSettings,
 };
@@ -38,6 +39,8 @@ pub struct ControllerSettings {
     /// The seed for jittered pauses and for the identity in the lease. `None` differs between processes, as it must
     /// between replicas; a reproducible simulation gives each its own.
     pub seed: Option<u64>,
+    /// Where the engines' inputs, effects and notices are recorded; `None`: nowhere.
+    pub recorder: Option<EngineRecorder>,
 }
 
 impl ControllerSettings {

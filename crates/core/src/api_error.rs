@@ -4,6 +4,7 @@ use crate::time::Span;
 
 /// Why a request failed, as far as the next decision depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ApiFailure {
     /// 404: there is no object of that name.
     NotFound,

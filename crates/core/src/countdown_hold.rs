@@ -14,6 +14,7 @@ pub const HOLDS_MAX: usize = 32;
 
 /// A hold that is over, or several merged ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct PastHold {
     end: Mono,
     /// Its length; for several, the sum.
@@ -34,6 +35,7 @@ impl PastHold {
 
 /// All past holds, and whether one is active.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HoldHistory {
     /// In order of time.
     past: Vec<PastHold>,

@@ -53,6 +53,7 @@ pub trait Engine {
 
 /// Which effects a pull may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Lane {
     /// Only first attempts and their follow-up requests.
     Fresh,
@@ -62,6 +63,7 @@ pub enum Lane {
 
 /// The result of a live read of one object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum LiveRead<F> {
     /// The object.
     Found(F),

@@ -47,6 +47,7 @@ pub use stats::{EvictionStall, EvictionStats, FailingEviction, PendingEviction, 
 /// The contract is that of every [`Engine`]. [`EvictionEngine::deadline_at`] and [`EvictionEngine::retry_at`] are the
 /// two parts of its next wakeup, for callers that may not pull retries for a while.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EvictionEngine {
     config: EvictionConfig,
     cache: Cache,
@@ -55,6 +56,7 @@ pub struct EvictionEngine {
 
 /// Everything except the facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct EvictionState {
     queue: WorkQueue,
     notices: Vec<EvictionNotice>,
@@ -83,6 +85,7 @@ enum EvictionPhase {
 
 /// The last notice about a pod's eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum LastNotice {
     /// None, or that it stays.
     None,
@@ -95,6 +98,7 @@ enum LastNotice {
 /// The number of pods in phases that metrics read often. A phase is changed only together with these counts
 /// (`PodEntry::set_phase`), so that they are always right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct CountdownCounts {
     /// Pods with a deadline.
     counting: usize,
@@ -138,6 +142,7 @@ enum Dispatch {
 
 /// The live confirmation of a node's taints (D5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum NodeConfirmation {
     /// No valid confirmation.
     #[default]
@@ -169,6 +174,7 @@ enum NodeConfirmation {
 
 /// The times of a read that succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct ReadTimes {
     sent: Mono,
     received: Mono,

@@ -25,6 +25,7 @@ use core::cmp::Reverse;
 
 /// An `EvictionPolicy`: for the evictions that it selects, how a due pod is evicted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EvictionPolicy {
     /// `metadata.name`.
     pub name: Box<str>,
@@ -78,6 +79,7 @@ impl Default for EvictionPolicy {
 
 /// A taint that a policy selects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SelectedTaint {
     /// Its key.
     pub key: Box<str>,
@@ -87,6 +89,7 @@ pub struct SelectedTaint {
 
 /// A pod is evicted by the eviction API, which respects disruption budgets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BudgetRespect {
     /// How long after it was due a pod is deleted in spite of its budgets; `None`: never.
     pub deadline: Option<Span>,
@@ -94,6 +97,7 @@ pub struct BudgetRespect {
 
 /// How many replicas of a workload may be unavailable; the lower limit applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct UnavailableLimit {
     /// The number; `None`: any.
     pub replicas: Option<u32>,
@@ -104,6 +108,7 @@ pub struct UnavailableLimit {
 /// Pods of lower priority leave a node first, pods of DaemonSets after others: a wave begins when the pods of the wave
 /// before are gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WaveOrder {
     /// How long a wave delays the next one at most; `None`: until its pods are gone.
     pub timeout: Option<Span>,

@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 
 /// The fields of a node that decisions need.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeFact {
     /// `metadata.name`.
     pub name: NodeName,
@@ -47,6 +48,7 @@ pub struct NodeFact {
 
 /// The fields of a pod bound to a node that decisions need.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PodFact {
     /// `metadata.uid`, `metadata.namespace` and `metadata.name`.
     pub id: PodId,
@@ -89,6 +91,7 @@ pub struct PodFact {
 
 /// The fields that eviction policies select pods by: pods of one template have them in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PodTemplateFact {
     /// `metadata.labels`.
     pub labels: Labels,
@@ -100,6 +103,7 @@ pub struct PodTemplateFact {
 
 /// The sources for when a pod was bound to its node, best first (D1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BindingTimes {
     /// `lastTransitionTime` of the condition `PodScheduled` with status True.
     pub scheduled: Option<Wall>,
@@ -111,6 +115,7 @@ pub struct BindingTimes {
 
 /// The kind of a pod's controlling owner, as far as it matters here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PodOwnerKind {
     /// None, or any other kind.
     #[default]
@@ -123,6 +128,7 @@ pub enum PodOwnerKind {
 
 /// Whether a pod can still be evicted (D6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PodLifePhase {
     /// Neither of the others.
     #[default]

@@ -8,6 +8,7 @@ use core::fmt;
 
 /// The identity of one incarnation of an object. Opaque by API contract; the usual UUID form is packed into 16 bytes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Uid {
     /// A lower-case, hyphenated UUID: what every API server issues.
     Uuid([u8; 16]),
@@ -69,6 +70,7 @@ impl fmt::Debug for Uid {
 
 /// The name of a node; shared, because a node's pods and queue entries refer to it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeName(Arc<str>);
 
 impl NodeName {
@@ -103,6 +105,7 @@ impl fmt::Debug for NodeName {
 
 /// Namespace and name of a pod, in one allocation. For messages; not the pod's identity.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PodName(Box<str>);
 
 impl PodName {
@@ -147,6 +150,7 @@ impl fmt::Debug for PodName {
 /// The UID and the name of one pod. Clones share the allocation, so that engines that store the same pod store these
 /// once: each engine takes those of the latest event, which all of them receive.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PodId(Arc<(Uid, PodName)>);
 
 impl PodId {
@@ -175,6 +179,7 @@ impl fmt::Debug for PodId {
 /// A resourceVersion, comparable as an integer (KEP-5504). A value that is not an integer is not a `ResourceVersion`:
 /// the field that would hold it is `None`, and it is used neither for ordering nor as a precondition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ResourceVersion(pub u64);
 
 impl ResourceVersion {
@@ -193,6 +198,7 @@ impl fmt::Display for ResourceVersion {
 
 /// One pod on its node, by UID: what every effect is decided for (D4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PodRef {
     /// The node it is bound to.
     pub node: NodeName,

@@ -8,6 +8,8 @@ use alloc::sync::Arc;
 
 /// Every distinct value, with the number of its users.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound(deserialize = "T: Ord + serde::Deserialize<'de>")))]
 pub(crate) struct SharedInterner<T>(BTreeMap<Arc<T>, (Arc<T>, usize)>);
 
 impl<T> Default for SharedInterner<T> {

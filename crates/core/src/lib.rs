@@ -2,7 +2,8 @@
 //!
 //! Facts and the time go in; decisions with reasons come out. The controller, the webhook, `plan`, `explain` and the sandbox
 //! all ask this crate, so that an explanation cannot drift from what the controller does. It has no clock, no I/O, no
-//! randomness, no logging, no async, no hash-ordered collections and no dependencies.
+//! randomness, no logging, no async, no hash-ordered collections and no dependencies, but `serde` behind
+//! the feature of that name.
 //!
 //! ```text
 //! facts of nodes and pods ─┐   ┌─ toleration_matching ─ taint_start ─ countdown_hold ─┐

@@ -70,6 +70,7 @@ const TICK: Span = Span::from_micros(1);
 /// - Feed [`NodeLifecycleInput::OwnRequestSucceeded`] for each request of this process that succeeds, at least once
 ///   every [`NodeLifecycleConfig::gap_max`]: without it no node is declared silent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeLifecycleEngine {
     config: NodeLifecycleConfig,
     observation: Observation,
@@ -91,6 +92,7 @@ pub struct NodeLifecycleEngine {
 
 /// A node name: what is known about the node, and what follows from that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct NodeHealthEntry {
     facts: NodeFacts,
     requests: NodeRequests,
@@ -181,6 +183,7 @@ impl SilenceDeadline {
 
 /// The moments at which time alone changes something about a node. Each node also stores its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Wakeups(BTreeSet<(Mono, NodeName)>);
 
 impl Wakeups {
@@ -205,6 +208,7 @@ impl Wakeups {
 
 /// What would have been written to a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct DryRunState {
     conditions: bool,
     labels: bool,

@@ -2,6 +2,7 @@
 
 /// How many of all nodes something may affect; the lower of both limits applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeLimit {
     /// The number; `None`: any.
     pub nodes: Option<u32>,

@@ -7,6 +7,7 @@ use core::convert::Infallible;
 
 /// An event of a watch for objects of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ObjectEvent<F> {
     /// A list starts. A relist runs alongside the watch: events of the watch are not `listed`, and arrive between the
     /// items.
@@ -34,6 +35,7 @@ pub enum ObjectEvent<F> {
 
 /// An object that an event does not contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ObjectRef {
     /// `metadata.name`.
     pub name: Box<str>,

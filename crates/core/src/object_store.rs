@@ -23,6 +23,7 @@ pub(crate) trait StoredObject {
 
 /// All objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Store<F> {
     objects: BTreeMap<Uid, StoreEntry<F>>,
     /// Counts lists.
@@ -32,6 +33,7 @@ pub(crate) struct Store<F> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct StoreEntry<F> {
     value: StoredValue<F>,
     /// The list in which, or after which, it was last observed.
@@ -39,6 +41,7 @@ struct StoreEntry<F> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum StoredValue<F> {
     Fact(F),
     /// With its name.
@@ -161,6 +164,14 @@ pub(crate) trait IndexedObject: StoredObject {
 
 /// A [`Store`] with an index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(bound(
+        serialize = "F: serde::Serialize, F::Key: serde::Serialize",
+        deserialize = "F: serde::Deserialize<'de>, F::Key: serde::Deserialize<'de>"
+    ))
+)]
 pub(crate) struct IndexedStore<F: IndexedObject> {
     store: Store<F>,
     index: BTreeMap<F::Key, BTreeSet<Uid>>,

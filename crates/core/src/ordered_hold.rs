@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 
 /// A hold that an annotation orders, on the local clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HoldWindow {
     begin: Mono,
     end: Mono,
@@ -36,6 +37,7 @@ impl HoldWindow {
 
 /// The holds of one object, in order of their begin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HoldWindows(Vec<HoldWindow>);
 
 impl HoldWindows {

@@ -11,6 +11,7 @@ const MESSAGE_MAX: usize = 4_096;
 
 /// A condition of a custom resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StatusCondition {
     /// `Ready`
     pub kind: Box<str>,

@@ -15,6 +15,7 @@ pub use well_known::WellKnownTaint;
 /// What a taint does to pods that do not tolerate it (MATCH-3). Anything but these three is a value of its own and
 /// never evicts (D11).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TaintEffect {
     /// Repels new pods.
     NoSchedule,
@@ -50,6 +51,7 @@ impl TaintEffect {
 
 /// One taint of a node (MATCH-1). Its identity is key and effect; value and `time_added` are not part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Taint {
     /// The key; an API server requires a qualified label name.
     pub key: Box<str>,

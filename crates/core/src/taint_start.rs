@@ -26,6 +26,7 @@ pub enum ObservedVia {
 
 /// The source of a taint instance's start (D1), in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TaintStartSource {
     /// Its appearance was observed on the watch.
     SeenLive,
@@ -39,6 +40,7 @@ pub enum TaintStartSource {
 
 /// Since when a taint instance is on its node. Never changes while the instance lives (S4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TaintStart {
     /// The moment.
     pub at: Mono,
@@ -50,6 +52,7 @@ pub struct TaintStart {
 
 /// The source of a pod's arrival on its node (D1), in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum BindingSource {
     /// Its arrival was observed on the watch.
     SeenLive,

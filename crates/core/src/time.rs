@@ -7,6 +7,7 @@ const MICROS: i64 = 1_000_000;
 
 /// A duration, never negative, in microseconds; saturates instead of wrapping (D7, TE-20).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span(i64);
 
 impl Span {
@@ -49,6 +50,7 @@ impl Span {
 ///
 /// May be negative: a taint can be older than the process that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Mono(i64);
 
 impl Mono {
@@ -90,6 +92,7 @@ impl Mono {
 
 /// A moment as in the API: microseconds since 1970-01-01T00:00:00Z. Years 1 to 9999 fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Wall(i64);
 
 impl Wall {

@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 
 /// How a toleration's key and value are compared with a taint's (MATCH-2, MATCH-4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TolerationOperator {
     /// No operator: compares as `Equal`, but has another identity (MATCH-2).
     Unset,
@@ -65,6 +66,7 @@ pub enum TolerationPeriod {
 
 /// One toleration of a pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Toleration {
     /// The key; empty means every key.
     pub key: Box<str>,

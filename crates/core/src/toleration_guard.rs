@@ -33,6 +33,7 @@ pub const CEILING_MAX: i64 = 7 * 24 * 60 * 60;
 
 /// The label of a namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum GuardCeiling {
     /// Its pods are not guarded.
     #[default]

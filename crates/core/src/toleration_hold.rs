@@ -32,6 +32,7 @@ const CLOCK_STEP_MAX: Span = Span::from_secs(30);
 
 /// What started a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum HoldOrigin {
     /// An administrator. Pods that were released before are held again.
     Person,
@@ -41,6 +42,7 @@ pub enum HoldOrigin {
 
 /// A hold that includes the pod's node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HoldOrder {
     /// What started it.
     pub origin: HoldOrigin,
@@ -68,6 +70,7 @@ impl HoldOrder {
 
 /// Which seconds a released pod gets back while its node still has the taint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ReleaseMode {
     /// The remainder of its countdown, [`REMAINDER_MIN`] at least, and never more than its own seconds.
     #[default]

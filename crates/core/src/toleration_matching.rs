@@ -15,6 +15,7 @@ pub use mismatch::{KeyMismatch, Mismatch, NearestToleration, ValueMismatch, more
 
 /// Whether `Lt` and `Gt` are compared (gate `TaintTolerationComparisonOperators`, MATCH-6). Off, they never match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NumericOperators {
     /// Upstream's default.
     #[default]

@@ -53,6 +53,7 @@ const PATCHES_AT_ONCE: usize = 64;
 
 /// The settings of holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HoldSettings {
     /// How many nodes may be silent before pods are held; `None`: only an administrator's request holds pods.
     pub limit: Option<HoldLimit>,
@@ -72,6 +73,7 @@ enum PodCheck {
 ///
 /// The contract is that of every [`Engine`]; every pulled effect comes back, as [`TolerationSecondsEffect`] says.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TolerationSecondsEngine {
     /// `None`: no pod is held, and none is released.
     hold: Option<HoldSettings>,

@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 
 /// A NoExecute taint while it is continuously on a node, with its start.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TaintInstance {
     /// The current taint; its value may change during the instance's life.
     pub taint: Taint,

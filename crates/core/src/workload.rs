@@ -20,6 +20,7 @@ pub struct OwnerReference<'a> {
 
 /// The kind of object that created a pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum WorkloadKind {
     /// `apps` Deployment, through a ReplicaSet.
     Deployment,
@@ -87,6 +88,7 @@ impl WorkloadKind {
 
 /// The owner of pods.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Workload {
     /// Its namespace.
     pub namespace: Box<str>,

@@ -80,6 +80,7 @@ fn the_defaults_are_those_of_the_reference() {
             secure: None,
         },
         seed: None,
+        recorder: None,
     };
     assert_eq!(plan.settings, expected);
     assert_eq!(expected.election, Some(ElectionSettings::default()));
@@ -155,6 +156,7 @@ fn every_flag_reaches_its_setting() {
             }),
         },
         seed: None,
+        recorder: None,
     };
     assert_eq!(plan.settings, expected);
     assert_eq!(plan.logging, LogSettings { format: LogFormat::Json, verbosity: 4 });

@@ -84,6 +84,7 @@ fn controller(server: &ApiServer) -> tokio::task::JoinHandle<()> {
         election: None,
         serving: ServingSettings { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
         seed: Some(7),
+        recorder: None,
     };
     let clock = Clock::of_runtime(Wall::from_micros(server.clock().now().as_microsecond()));
     let (cluster, (request, shutdown)) = (connected(server), Shutdown::pair());

@@ -3,6 +3,7 @@
 
 use super::election_args::ElectionArgs;
 use super::node_health_args::NodeHealthArgs;
+use super::record_args::RecordArgs;
 use super::run_args_error::RunArgsError;
 use super::serving_args::ServingArgs;
 use super::toleration_seconds_args::{BackfillArgs, GuardArgs, HoldArgs};
@@ -48,6 +49,8 @@ struct RunArgs {
     election: ElectionArgs,
     #[command(flatten)]
     serving: ServingArgs,
+    #[command(flatten)]
+    record: RecordArgs,
     #[command(flatten)]
     logging: LoggingArgs,
     #[command(flatten)]
@@ -142,6 +145,7 @@ struct DeprecatedArgs {
 #[derive(Debug)]
 pub(crate) struct RunOptions {
     pub(crate) settings: ControllerSettings,
+    pub(super) record: RecordArgs,
     pub(crate) logging: LogSettings,
     pub(crate) notices: Vec<FlagNotice>,
     /// Whether a user on a terminal must confirm: the mode is the default, which evicts.
@@ -207,9 +211,16 @@ impl TryFrom<RunArgs> for RunOptions {
             election,
             serving,
             seed: None,
+            recorder: None,
         };
         let needs_confirmation = mode == WriteMode::Enforce && !args.explicit.mode;
-        Ok(Self { settings, logging: args.logging.resolve(), notices, needs_confirmation })
+        Ok(Self {
+            settings,
+            record: args.record,
+            logging: args.logging.resolve(),
+            notices,
+            needs_confirmation,
+        })
     }
 }
 

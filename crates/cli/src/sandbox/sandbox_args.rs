@@ -256,6 +256,7 @@ fn start(args: SandboxArgs) -> Result<SandboxOptions, SandboxArgsError> {
         election: (!args.tour).then(ElectionSettings::default),
         serving: ServingSettings { bind_address: args.listen.ip(), metrics_port: None, secure: None },
         seed: None,
+        recorder: None,
     });
     // Taintward's node lifecycle replaces the sandbox's component, if it runs.
     let is_ours = |role: &Component| *role == Component::Nodes && controller.is_some();

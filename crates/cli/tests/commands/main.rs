@@ -31,6 +31,7 @@ mod lint;
 mod new_user;
 mod plan;
 mod program;
+mod replay;
 mod run;
 mod sandbox;
 mod sandbox_files;

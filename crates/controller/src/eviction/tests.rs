@@ -12,6 +12,7 @@ use crate::logging::tests::logged;
 use crate::metrics::MonoClock;
 use crate::settings::{EvictionScope, WriteMode};
 use crate::shutdown::Shutdown;
+use crate::tapped_engine::TappedEngine;
 use crate::write_permission::WritePermission;
 use http::{Request, Response};
 use kube::client::Body;
@@ -74,7 +75,7 @@ impl RecorderHarness {
             ..LoopHealth::new(Arc::new(|| Mono::from_secs(0)))
         };
         let engine = EvictionEngine::new(EvictionConfig::default());
-        let mut controller = ControlLoop::new(engine, controller(), context, health);
+        let mut controller = ControlLoop::new(TappedEngine::new(engine, None), controller(), context, health);
         for pod in ["a", "b", "c", "d", "e"] {
             controller.sink_mut().recorder.record_pod(PodEvent {
                 node: NodeName::new("n"),

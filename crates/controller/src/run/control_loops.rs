@@ -9,6 +9,7 @@ use crate::eviction::progress::ProgressReporter;
 use crate::eviction::{EvictionController, PolicyFollower};
 use crate::node_lifecycle::NodeLifecycleController;
 use crate::settings::{ControllerSettings, EnabledControllers, EvictionScope, WriteMode};
+use crate::tapped_engine::TappedEngine;
 use crate::toleration_seconds::TolerationSecondsController;
 use crate::write_permission::WritePermission;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use taintward_core::toleration_seconds::TolerationSecondsEngine;
 use taintward_kube::api::ApiClient;
 use taintward_kube::clock::Clock;
 use taintward_kube::watch::{RelistTrigger, StreamHealth};
+use taintward_record::{CallTap, EngineTap, RecordedController, RecordedEngine, SegmentLimits};
 use tokio::sync::watch;
 
 /// What every control loop is built from.
@@ -43,11 +45,19 @@ impl ControlLoops<'_> {
 
     fn control_loop<C: Controller>(
         &self,
-        engine: C::Engine,
+        engine: TappedEngine<C::Engine>,
         controller: C,
         health: &LoopHealth,
     ) -> ControlLoop<C> {
         ControlLoop::new(engine, controller, self.context(), health.clone())
+    }
+
+    /// The engine with its tap, if this process keeps a record.
+    fn recorded<E: RecordedEngine>(&self, engine: E, controller: RecordedController) -> TappedEngine<E> {
+        let tap = self.settings.recorder.clone().map(|recorder| -> Box<dyn CallTap<E>> {
+            Box::new(EngineTap::new(controller, SegmentLimits::default(), recorder))
+        });
+        TappedEngine::new(engine, tap)
     }
 
     pub(super) fn eviction(
@@ -60,7 +70,9 @@ impl ControlLoops<'_> {
         let stamp_taints = self.settings.stamp_taints && self.settings.mode == WriteMode::Enforce;
         let progress = ProgressReporter::new(self.health_state.stalled.clone());
         let controller = EvictionController::new(scope, (hold, policies), stamp_taints, relist_now, progress);
-        self.control_loop(EvictionEngine::new(config(self.settings)), controller, &self.health_state.eviction)
+        let engine = EvictionEngine::new(config(self.settings));
+        let engine = self.recorded(engine, RecordedController::TaintEviction);
+        self.control_loop(engine, controller, &self.health_state.eviction)
     }
 
     pub(super) fn node_lifecycle(
@@ -70,7 +82,8 @@ impl ControlLoops<'_> {
         hold: watch::Sender<bool>,
     ) -> ControlLoop<NodeLifecycleController> {
         let controller = NodeLifecycleController::new(&config, nodes, leases, hold);
-        self.control_loop(NodeLifecycleEngine::new(config), controller, &self.health_state.node_lifecycle)
+        let engine = self.recorded(NodeLifecycleEngine::new(config), RecordedController::NodeLifecycle);
+        self.control_loop(engine, controller, &self.health_state.node_lifecycle)
     }
 
     pub(super) fn dedicated_pools(
@@ -84,6 +97,8 @@ impl ControlLoops<'_> {
             longest_request: self.api.longest_request(),
         });
         let controller = DedicatedPoolController::new(definition, demand, exemptions);
+        // Its effects contain plans for all pools, which are too large for a record.
+        let engine = TappedEngine::new(engine, None);
         self.control_loop(engine, controller, &self.health_state.dedicated_pools)
     }
 
@@ -92,6 +107,7 @@ impl ControlLoops<'_> {
             self.settings.controllers.clone();
         let engine = TolerationSecondsEngine::new(toleration_hold, toleration_backfill, toleration_guard);
         let controller = TolerationSecondsController::default();
+        let engine = self.recorded(engine, RecordedController::TolerationSeconds);
         self.control_loop(engine, controller, &self.health_state.toleration_seconds)
     }
 }

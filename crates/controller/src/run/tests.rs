@@ -20,6 +20,7 @@ fn settings() -> ControllerSettings {
         election: Some(ElectionSettings::default()),
         serving: ServingSettings { bind_address, metrics_port: None, secure: None },
         seed: Some(1),
+        recorder: None,
     }
 }
 

@@ -16,6 +16,7 @@ use core::fmt;
 /// A label selector: every requirement must hold; a selector without requirements selects everything. `matchLabels`
 /// become requirements with [`NodeOperator::In`] and one value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LabelSelector(pub Vec<NodeRequirement>);
 
 impl LabelSelector {

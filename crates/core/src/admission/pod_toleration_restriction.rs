@@ -25,6 +25,7 @@ pub const WHITELIST: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 
 /// A list in an annotation (AD-8).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TolerationListAnnotation {
     /// The annotation is absent: the cluster's list applies.
     #[default]
@@ -48,6 +49,7 @@ impl TolerationListAnnotation {
 
 /// The lists in a namespace's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NamespaceTolerationLists {
     /// The list in [`DEFAULTS`].
     pub defaults: TolerationListAnnotation,

@@ -29,6 +29,7 @@ pub const UNREACHABLE_SECONDS: &str = "taintward.io/unreachable-seconds";
 
 /// For how long a pod stays. `Forever` is longer than any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TolerationDuration {
     /// This many seconds; with zero or fewer the pod does not stay at all.
     For(i64),
@@ -56,6 +57,7 @@ impl TolerationDuration {
 
 /// The durations of the two default tolerations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DefaultDurations {
     /// A node that is not ready.
     pub not_ready: TolerationDuration,
@@ -87,6 +89,7 @@ impl DefaultDurations {
 
 /// The values of the two annotations, as written; `None` without the annotation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RequestedSeconds {
     /// The value of [`NOT_READY_SECONDS`].
     pub not_ready: Option<Box<str>>,
@@ -96,6 +99,7 @@ pub struct RequestedSeconds {
 
 /// What workloads and namespaces may request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SecondsBounds {
     /// The minimum number of seconds.
     pub least: Option<i64>,
@@ -105,6 +109,7 @@ pub struct SecondsBounds {
 
 /// A `TolerationPolicy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TolerationPolicy {
     /// `metadata.name`.
     pub name: Box<str>,

@@ -127,6 +127,7 @@ fn named_node(term: &NodeTerm) -> Option<&str> {
 
 /// The parts of a namespace that admission reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NamespaceFact {
     /// `metadata.labels`.
     pub labels: Labels,

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 /// A number, or a percentage of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum IntOrPercent {
     /// This many.
     Count(u32),
@@ -39,6 +40,7 @@ impl IntOrPercent {
 
 /// The limit of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum DisruptionLimit {
     /// `spec.minAvailable`.
     MinAvailable(IntOrPercent),
@@ -58,6 +60,7 @@ impl DisruptionLimit {
 
 /// What the disruption controller counted last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BudgetStatus {
     /// `status.currentHealthy`.
     pub healthy: u32,
@@ -67,6 +70,7 @@ pub struct BudgetStatus {
 
 /// A PodDisruptionBudget.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DisruptionBudget {
     /// Its namespace.
     pub namespace: Box<str>,

@@ -40,6 +40,7 @@ type TemplateInterner = SharedInterner<TemplateFields>;
 
 /// What the pods of a template have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct TemplateFields {
     tolerations: Vec<Toleration>,
     /// For policies.
@@ -50,6 +51,7 @@ struct TemplateFields {
 
 /// Boolean facts of a pod, in two bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct PodFlags(u16);
 
 impl PodFlags {
@@ -83,6 +85,7 @@ impl PodFlags {
 
 /// A phase without its time, so that both are stored compactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum PhaseKind {
     Idle,
     CountingDown,
@@ -94,6 +97,7 @@ enum PhaseKind {
 
 /// A stored pod. There are very many: times and their meanings are kept apart, which saves 16 bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct PodEntry {
     id: PodId,
     template: SharedTemplate,
@@ -259,6 +263,7 @@ impl PodEntry {
 
 /// A node name: the node, if it exists, and the pods bound to that name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct NodeEntry {
     state: Option<NodeState>,
     pods: NodePods,
@@ -288,6 +293,7 @@ impl NodeEntry {
 
 /// The known nodes and pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Cache {
     nodes: BTreeMap<NodeName, NodeEntry>,
     templates: TemplateInterner,

@@ -8,6 +8,7 @@ use crate::toleration_matching::NumericOperators;
 
 /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31, NB-3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum DisruptionConditionPolicy {
     /// All, as upstream.
     #[default]
@@ -20,6 +21,7 @@ pub enum DisruptionConditionPolicy {
 
 /// The engine's configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EvictionConfig {
     /// Whether `Lt` and `Gt` are compared (MATCH-6).
     pub numeric: NumericOperators,

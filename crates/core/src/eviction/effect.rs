@@ -5,6 +5,7 @@ use crate::time::Mono;
 
 /// A request of the engine. Each effect names the UID it was decided for (D4, S1).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum EvictionEffect {
     /// Reads this node, past all caches (D5).
     ReadNode {

@@ -12,6 +12,7 @@ use crate::time::Mono;
 
 /// An input of the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum EvictionInput {
     /// An event of the node watch.
     Nodes(ObjectEvent<NodeFact>),

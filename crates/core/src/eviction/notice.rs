@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 /// A report for users. Losing one changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum EvictionNotice {
     /// A pod has a deadline.
     CountdownStarted {
@@ -124,6 +125,7 @@ pub enum EvictionNotice {
 
 /// What follows from a node's NoExecute taints for its pods: how many there are of each kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TaintImpact {
     /// The taints.
     pub taints: Vec<Taint>,
@@ -148,6 +150,7 @@ impl TaintImpact {
 
 /// Why a countdown ended without an eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum CancellationReason {
     /// The node no longer has the taint.
     TaintRemoved,
@@ -165,6 +168,7 @@ pub enum CancellationReason {
 
 /// Why a pod was evicted: the content of events, logs and metrics.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EvictionReason {
     /// Namespace and name.
     pub name: PodName,
@@ -192,6 +196,7 @@ pub struct EvictionReason {
 
 /// The policy that governed an eviction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GoverningPolicy {
     /// Its name.
     pub name: Box<str>,

@@ -2,6 +2,7 @@
 
 /// The place of a pod among those due at the same instant; lower is evicted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EvictionOrder {
     /// Kind of pod.
     pub class: PriorityClass,
@@ -11,6 +12,7 @@ pub struct EvictionOrder {
 
 /// Kinds of pods in the order in which they are evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PriorityClass {
     /// Any other pod.
     Ordinary,

@@ -46,6 +46,7 @@ use wait_lists::{WaitList, WaitLists};
 
 /// Every due pod that a policy governs or the brake delays, and what policies need to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct PolicyGate {
     objects: PolicyObjects,
     /// Policies with errors.
@@ -66,6 +67,7 @@ pub(crate) struct PolicyGate {
 
 /// A pod whose eviction may be sent under a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Permit {
     policy: Uid,
     /// Its workload, if one of its ready replicas leaves with it.

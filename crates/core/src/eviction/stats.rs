@@ -38,6 +38,7 @@ pub struct EvictionStats {
 
 /// Evictions do not get on: every read and write for due pods has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EvictionStall {
     /// When the first of these requests failed: no read or write for a due pod has succeeded since.
     pub since: Mono,
@@ -47,6 +48,7 @@ pub struct EvictionStall {
 
 /// Why a request for a due pod brought its eviction no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum StallReason {
     /// The request was rejected, or got no response.
     Failed(ApiFailure),

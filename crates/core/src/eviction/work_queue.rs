@@ -43,6 +43,7 @@ fn deadline(outcome: Outcome) -> Option<Mono> {
 
 /// All pods that must be evicted, at any stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct WorkQueue {
     /// Marked pods, and others whose next request continues an attempt; before all others (S9).
     next: BTreeSet<QueueKey>,

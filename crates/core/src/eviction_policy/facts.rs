@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 
 /// An `EvictionPolicy` of the API.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EvictionPolicyFact {
     /// `metadata.uid`.
     pub uid: Uid,
@@ -28,6 +29,7 @@ pub struct EvictionPolicyFact {
 
 /// The parts of the status of a policy that the next status depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RecordedPolicyStatus {
     /// Pods that were deleted in spite of their budgets.
     pub forced: u64,
@@ -37,6 +39,7 @@ pub struct RecordedPolicyStatus {
 
 /// A PodDisruptionBudget.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BudgetFact {
     /// `metadata.uid`.
     pub uid: Uid,
@@ -50,6 +53,7 @@ pub struct BudgetFact {
 
 /// A Deployment, a ReplicaSet or a StatefulSet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct WorkloadFact {
     /// `metadata.uid`.
     pub uid: Uid,
@@ -63,6 +67,7 @@ pub struct WorkloadFact {
 
 /// The kind of a [`WorkloadFact`]: each has a watch of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ReplicatedKind {
     /// `apps` Deployment.
     Deployment,
@@ -79,6 +84,7 @@ impl ReplicatedKind {
 
 /// The labels of a namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NamespaceLabelsFact {
     /// `metadata.uid`.
     pub uid: Uid,

@@ -12,6 +12,7 @@ pub const RESPECT_BUDGETS: &str = "taintward.io/respect-budgets";
 
 /// An entry of the annotation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TaintRespect {
     /// The taint's key.
     pub key: Box<str>,
@@ -25,6 +26,7 @@ pub struct TaintRespect {
 
 /// What the annotation of a node says.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NodeRespect {
     /// About these taints.
     Taints(Box<[TaintRespect]>),

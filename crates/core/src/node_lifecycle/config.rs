@@ -50,6 +50,7 @@ impl Default for NodeLifecycleFlags {
 
 /// The engine's configuration. Only made from valid flags.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeLifecycleConfig {
     /// The engine has to be called at least this often, and detects by it that the process stood still.
     monitor_period: Span,
@@ -213,6 +214,7 @@ const RENEWAL_LATE: Span = Span::from_micros(12_500_000);
 
 /// A fraction of a whole, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Fraction(u32);
 
 impl Fraction {

@@ -13,8 +13,7 @@ impl NodeLifecycleEngine {
     /// Replaces [`NodeLifecycleEngine::next_effect`] for an observer: reports, by notices, what would be done now, each
     /// change once until its reason is gone. An observer reads nothing, so it reports from what it knows; a leader
     /// reads Node and Lease first, and may find otherwise.
-    pub fn observe(&mut self, now: Mono) {
-        self.enter(now);
+    pub(super) fn dry_run(&mut self, now: Mono) {
         self.wake(now);
         self.update_modes(now);
         if !self.is_synced() {

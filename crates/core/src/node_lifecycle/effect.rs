@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 /// One node, by UID: what every write is decided for (D4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeRef {
     /// Its name.
     pub name: NodeName,
@@ -18,6 +19,7 @@ pub struct NodeRef {
 
 /// Why taints are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TaintCause {
     /// Conditions or `spec.unschedulable` require it (NL-5).
     Conditions,
@@ -39,6 +41,7 @@ pub enum TaintCause {
 /// A request of the engine. A write has the UID and, if given, the version it was decided by as preconditions; if one
 /// does not hold, the result is a [`ApiFailure::Conflict`](crate::api_error::ApiFailure::Conflict).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NodeLifecycleEffect {
     /// Reads this node and its lease, past all caches (S7, P16).
     ReadNode {

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 /// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ConditionStatus {
     /// `True`.
     True,
@@ -36,6 +37,7 @@ impl ConditionStatus {
 
 /// The conditions that matter here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ConditionKind {
     /// `Ready`.
     Ready,
@@ -73,6 +75,7 @@ impl ConditionKind {
 
 /// One element of `status.conditions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeCondition {
     /// Its type.
     pub kind: ConditionKind,
@@ -84,6 +87,7 @@ pub struct NodeCondition {
 
 /// The status of each condition; one that occurs twice with different statuses is [`ConditionStatus::Other`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeConditions([Option<ConditionStatus>; 5]);
 
 impl NodeConditions {
@@ -127,6 +131,7 @@ impl NodeConditions {
 
 /// What happens to one condition of a node that has become silent (NL-12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ConditionExpiry {
     /// It becomes Unknown, with reason `NodeStatusUnknown`; the heartbeat stays.
     Stopped,
@@ -156,6 +161,7 @@ pub fn expired(conditions: &NodeConditions) -> Vec<(ConditionKind, ConditionExpi
 
 /// The labels of operating system and architecture, current and deprecated (NL-8).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PlatformLabels {
     /// `kubernetes.io/os`.
     pub os: Option<Box<str>>,
@@ -169,6 +175,7 @@ pub struct PlatformLabels {
 
 /// The fields of a node that node health needs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeHealthFact {
     /// `metadata.name`.
     pub name: NodeName,
@@ -194,6 +201,7 @@ pub struct NodeHealthFact {
 
 /// A node's lease in `kube-node-lease`. Its holder does not matter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LeaseFact {
     /// `metadata.name`, which is the node's.
     pub node: NodeName,
@@ -205,6 +213,7 @@ pub struct LeaseFact {
 
 /// The fields of a pod bound to a node that node health needs (NL-17).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PodReadinessFact {
     /// `metadata.uid`, `metadata.namespace` and `metadata.name`.
     pub id: PodId,

@@ -10,6 +10,7 @@ use crate::time::Mono;
 
 /// An input of the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NodeLifecycleInput {
     /// An event of the node watch.
     Nodes(ObjectEvent<NodeHealthFact>),
@@ -41,6 +42,8 @@ pub enum NodeLifecycleInput {
     },
     /// This process has just become the leader: the previous leader may have used up the rate (S6).
     BecameLeader,
+    /// This process observes, and pulls no effects: the engine reports by notices what it would request now.
+    DryRun,
     /// The response to [`super::NodeLifecycleEffect::ReadNode`].
     Confirmed {
         /// The node that was read.
@@ -70,6 +73,7 @@ pub enum NodeLifecycleInput {
 
 /// The results of live reads of a node and of its lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LiveNodeAndLease {
     /// The node.
     pub node: LiveRead<NodeHealthFact>,

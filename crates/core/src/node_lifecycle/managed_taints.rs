@@ -82,6 +82,7 @@ impl fmt::Display for ManagedTaint {
 
 /// A set of managed taints.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ManagedTaints(u16);
 
 impl ManagedTaints {

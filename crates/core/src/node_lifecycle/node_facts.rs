@@ -24,6 +24,7 @@ mod ingest;
 
 /// What is known under a node's name: the node, if it exists, and its lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct NodeFacts {
     state: Option<NodeHealthState>,
     lease: Option<LeaseState>,
@@ -238,6 +239,7 @@ impl NodeFacts {
 
 /// The last observed state of a node's lease: the renewal is only compared (NL-10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct LeaseState {
     renewed: Option<Wall>,
     version: Option<NonZeroU64>,
@@ -265,6 +267,7 @@ impl LeaseState {
 
 /// What is known about an existing node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct NodeHealthState {
     uid: Uid,
     version: Option<ResourceVersion>,

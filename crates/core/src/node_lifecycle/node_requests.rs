@@ -16,6 +16,7 @@ const CONFIRM_AGE_MAX: Span = Span::from_secs(2);
 
 /// A request for a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum NodeRequest {
     /// A read; on behalf of a turn in this zone, if any.
     Read { turn: Option<ZoneKey> },
@@ -35,6 +36,7 @@ pub(crate) enum NodeRequest {
 
 /// The requests for one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct NodeRequests {
     /// Boxed: few nodes have one.
     in_flight: Option<Box<NodeRequest>>,

@@ -10,6 +10,7 @@ use crate::time::Mono;
 
 /// A report for users. Losing one changes nothing. The texts of the events are in [`super::event_messages`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NodeLifecycleNotice {
     /// A node is observed for the first time (NL-19).
     Registered(NodeRef),

@@ -9,6 +9,7 @@ use crate::time::{Mono, Span};
 
 /// The kinds that are listed and watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum WatchedKind {
     /// Nodes.
     Nodes,
@@ -48,6 +49,7 @@ pub(crate) enum StreamUpdate {
 
 /// The state of one stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct StreamState {
     complete_once: bool,
     /// While a list runs: the last moment of complete knowledge, if there ever was one.
@@ -117,6 +119,7 @@ impl StreamState {
 
 /// The API server accepts the requests of this process: the successes follow each other without a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct RequestSuccesses {
     since: Mono,
     last: Mono,
@@ -124,6 +127,7 @@ struct RequestSuccesses {
 
 /// How well this process can observe: streams, requests, and the process itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Observation {
     nodes: StreamState,
     leases: StreamState,

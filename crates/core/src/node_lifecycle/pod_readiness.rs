@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 
 /// A pod that is bound to a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct TrackedPod {
     id: PodId,
     /// It has a condition `Ready` that is not False.
@@ -27,6 +28,7 @@ const _: () = assert!(size_of::<TrackedPod>() == 16, "each engine keeps a pod's 
 
 /// The pods of one node, sorted by UID.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct TrackedPods(Vec<TrackedPod>);
 
 impl TrackedPods {
@@ -63,6 +65,7 @@ impl TrackedPods {
 
 /// An attempted mark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct ReadinessPatchAttempt {
     failures: u32,
     /// When it is retried; `None`: the request is in flight.
@@ -74,6 +77,7 @@ struct ReadinessPatchAttempt {
 /// The pods of all nodes, and which of them have to be marked. A pod is applied with the node name that the nodes' own
 /// facts share ([`ReadinessMarks::shared_name`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct ReadinessMarks {
     pods: BTreeMap<NodeName, TrackedPods>,
     /// Nodes whose `Ready` is False or Unknown.

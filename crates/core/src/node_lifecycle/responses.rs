@@ -42,6 +42,7 @@ impl Engine for NodeLifecycleEngine {
             }
             NodeLifecycleInput::OwnRequestSucceeded { sent } => self.request_succeeded(sent, now.mono),
             NodeLifecycleInput::BecameLeader => self.become_leader(now.mono),
+            NodeLifecycleInput::DryRun => self.dry_run(now.mono),
             NodeLifecycleInput::Confirmed { node, sent, result } => self.read(&node, sent, result, now),
             NodeLifecycleInput::Written { node, result } => self.written(&node, result, now.mono),
             NodeLifecycleInput::PodMarked { pod, result } => {

@@ -11,6 +11,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 /// The queue of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum QueuePosition {
     /// No queue.
     #[default]
@@ -52,6 +53,7 @@ impl QueuePosition {
 
 /// Nodes of one zone that wait for a NoExecute taint, ordered by since when.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct ZoneQueue {
     silent: BTreeSet<(Mono, NodeName)>,
     not_ready: BTreeSet<(Mono, NodeName)>,
@@ -65,6 +67,7 @@ impl ZoneQueue {
 
 /// All queues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct WriteQueues {
     removals: BTreeSet<NodeName>,
     repairs: BTreeSet<NodeName>,

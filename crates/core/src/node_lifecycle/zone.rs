@@ -24,6 +24,7 @@ pub struct ZoneLabels<'a> {
 
 /// The zone of a node (NL-24); shared by its nodes.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ZoneKey(Arc<str>);
 
 impl ZoneKey {
@@ -72,6 +73,7 @@ impl fmt::Debug for ZoneKey {
 
 /// The state of a zone (NL-25).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ZoneState {
     /// Enough nodes are ready.
     #[default]
@@ -84,6 +86,7 @@ pub enum ZoneState {
 
 /// Tokens per second, in millionths: exact, and equal when they are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TaintRate(u64);
 
 impl TaintRate {

@@ -12,6 +12,7 @@ use alloc::collections::BTreeMap;
 
 /// How a node counts in its zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum ZoneMembership {
     /// Not at all (NL-25).
     Excluded,
@@ -41,6 +42,7 @@ pub(crate) enum TurnResult {
 /// All zones that have nodes, including excluded ones: a zone and its token stay as long as it has any (NL-42), and no
 /// longer (NL-43).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Zones {
     zones: BTreeMap<ZoneKey, Zone>,
     /// Zones with a node that counts.
@@ -197,6 +199,7 @@ impl Zones {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Zone {
     counts: [u32; 6],
     bucket: TokenBucket,
@@ -270,6 +273,7 @@ const TOKEN: u64 = 1_000_000_000_000;
 /// A bucket of at most one token (NL-22, NL-23). It starts empty, also after a change of leader (S6, P36); no fraction
 /// of a token is lost or invented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct TokenBucket {
     rate: TaintRate,
     /// The level at the moment `at`.

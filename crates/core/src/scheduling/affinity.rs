@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 /// How the value of a label is compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NodeOperator {
     /// The value is one of these.
     In,
@@ -56,6 +57,7 @@ impl NodeOperator {
 
 /// One requirement of a term.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeRequirement {
     /// The label, or the field.
     pub key: Box<str>,

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 /// The annotation of a guarded pod; never empty.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GuardRecord {
     tolerations: Vec<HeldToleration>,
 }

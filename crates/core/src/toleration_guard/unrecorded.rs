@@ -7,6 +7,7 @@ use crate::toleration_matching::{NumericOperators, TaintMatch, match_taint};
 
 /// What a pod without a record has kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum UnrecordedCause {
     /// It has no seconds: it was held.
     Hold,

@@ -15,6 +15,7 @@ pub const REMAINDER_MIN: i64 = 30;
 
 /// A toleration with its own seconds, and those that Taintward has set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HeldToleration {
     key: Box<str>,
     operator: TolerationOperator,
@@ -82,6 +83,7 @@ impl HeldToleration {
 
 /// The annotation of a held or released pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HoldRecord {
     pub(super) order: Option<HoldOrder>,
     pub(super) changed: Wall,

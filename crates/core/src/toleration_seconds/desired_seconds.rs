@@ -27,6 +27,7 @@ use alloc::vec::Vec;
 const PROGRESS_PAUSE: Span = Span::from_secs(5);
 
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct NamespaceEntry {
     facts: NamespaceFact,
     ceiling: GuardCeiling,
@@ -36,6 +37,7 @@ struct NamespaceEntry {
 }
 
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct PolicyEntry {
     fact: BackfillPolicyFact,
     list: u64,
@@ -43,6 +45,7 @@ struct PolicyEntry {
 
 /// The seconds that pods should have.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct DesiredSeconds {
     /// `None`: no pod is backfilled.
     backfill: Option<BackfillSettings>,

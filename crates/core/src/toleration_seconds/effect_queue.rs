@@ -12,6 +12,7 @@ use crate::time::{Mono, Span, Wall};
 use alloc::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum QueuePlace {
     /// To be checked; with the end of the countdown.
     Ready(Wall),
@@ -25,6 +26,8 @@ enum QueuePlace {
 
 /// A set of pods, those whose patch failed apart from the others.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound(deserialize = "K: Ord + serde::Deserialize<'de>")))]
 struct Lanes<K> {
     fresh: BTreeSet<K>,
     retries: BTreeSet<K>,
@@ -59,6 +62,7 @@ impl<K: Ord> Lanes<K> {
 
 /// All pods with pending work.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct PodPatchQueue {
     places: BTreeMap<HeldPodKey, QueuePlace>,
     ready: Lanes<(Wall, HeldPodKey)>,

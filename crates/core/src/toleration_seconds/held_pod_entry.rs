@@ -16,6 +16,7 @@ use core::num::NonZeroU64;
 
 /// A pod.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct HeldPodEntry {
     id: PodId,
     tolerations: Arc<Vec<Toleration>>,
@@ -43,6 +44,7 @@ pub(super) enum FactSource {
 
 /// The annotations of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct PodAnnotations {
     record: RecordState,
     requested: RequestedSeconds,
@@ -55,6 +57,7 @@ static NO_ANNOTATIONS: PodAnnotations = PodAnnotations {
 
 /// The shared parts of pods.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SharedPodParts {
     tolerations: SharedInterner<Vec<Toleration>>,
     annotations: SharedInterner<PodAnnotations>,

@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 
 /// How many nodes may be silent, in each zone and in the cluster, before their pods are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HoldLimit {
     /// The limit on silent nodes.
     pub silent: NodeLimit,
@@ -23,6 +24,7 @@ pub struct HoldLimit {
 
 /// Where a limit is exceeded.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum LimitScope {
     /// In the whole cluster.
     Cluster,
@@ -32,6 +34,7 @@ pub enum LimitScope {
 
 /// More nodes are silent than the limit allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LimitExceeded {
     /// The scope.
     pub scope: LimitScope,
@@ -49,6 +52,7 @@ pub struct LimitExceeded {
 
 /// A change of a limit's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum LimitChange {
     /// It is exceeded, or the numbers have changed.
     Exceeded(LimitExceeded),
@@ -58,6 +62,7 @@ pub enum LimitChange {
 
 /// The limits that are exceeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LimitPlan {
     exceeded: BTreeMap<LimitScope, LimitExceeded>,
     hold_for: Span,

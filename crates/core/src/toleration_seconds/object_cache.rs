@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 
 /// Counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TolerationSecondsStats {
     /// Pods whose seconds are cleared.
     pub held: usize,
@@ -36,6 +37,7 @@ pub struct TolerationSecondsStats {
 
 /// A node and the pods on it.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct HoldNodeEntry {
     fact: Option<HoldNodeFact>,
     silent_since: Option<Wall>,
@@ -50,6 +52,7 @@ pub(crate) struct HoldNodeEntry {
 
 /// All nodes and pods.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct SecondsCache {
     nodes: BTreeMap<NodeName, HoldNodeEntry>,
     shared: SharedPodParts,

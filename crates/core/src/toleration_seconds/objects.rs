@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 
 /// A pod and its node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct HeldPodKey {
     pub(crate) node: NodeName,
     pub(crate) uid: Uid,
@@ -21,6 +22,7 @@ pub(crate) struct HeldPodKey {
 
 /// What an administrator requests for a node, by an annotation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum NodeHoldRequest {
     /// Nothing, or nothing that can be understood.
     #[default]
@@ -53,6 +55,7 @@ impl NodeHoldRequest {
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HoldNodeFact {
     /// `metadata.name`.
     pub name: NodeName,
@@ -86,6 +89,7 @@ impl HoldNodeFact {
 
 /// The record in a pod's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum RecordState {
     /// There is none.
     #[default]
@@ -100,6 +104,7 @@ pub enum RecordState {
 
 /// Which annotations with a record a pod has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RecordAnnotations {
     /// That of holds.
     pub hold: bool,
@@ -109,6 +114,7 @@ pub struct RecordAnnotations {
 
 /// A pod that is bound to a node and can still be evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct HeldPodFact {
     /// `metadata.uid`, `metadata.namespace` and `metadata.name`.
     pub id: PodId,

@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 
 /// The purpose of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PatchPurpose {
     /// A hold, or its end.
     Hold,
@@ -28,6 +29,7 @@ pub enum PatchPurpose {
 
 /// The record that a pod has after a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum PatchedRecord {
     /// None.
     None,
@@ -39,6 +41,7 @@ pub enum PatchedRecord {
 
 /// What a patch writes: seconds, and the record that belongs to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SecondsWrite {
     /// The seconds that change.
     pub seconds: SecondsChanges,
@@ -61,6 +64,7 @@ impl From<GuardWrite> for SecondsWrite {
 /// A patch of one pod: it applies only if UID, tolerations and, if a record is written, the existence of one, are as
 /// observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SecondsPatch {
     /// The pod.
     pub pod: PodId,
@@ -82,6 +86,7 @@ pub struct SecondsPatch {
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TolerationSecondsEffect {
     /// Patches a pod; [`TolerationSecondsInput::PatchDone`] returns the result.
     PatchPod(Box<SecondsPatch>),
@@ -91,6 +96,7 @@ pub enum TolerationSecondsEffect {
 
 /// An input of the engine.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TolerationSecondsInput {
     /// An event of the node watch.
     Nodes(ObjectEvent<HoldNodeFact>),
@@ -120,6 +126,7 @@ pub enum TolerationSecondsInput {
 
 /// A report for users. Losing one changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum TolerationSecondsNotice {
     /// All objects were listed once.
     Synced {

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 /// The settings of backfill.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BackfillSettings {
     /// What counts as the seconds of a default toleration. The first are those of the API server's own admission, which
     /// apply if no policy and no annotation sets any.
@@ -24,6 +25,7 @@ impl Default for BackfillSettings {
 
 /// The settings of the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct GuardSettings {
     /// Maximum number of pods patched per second; including those of backfill, if both run.
     pub per_second: u32,
@@ -37,6 +39,7 @@ impl Default for GuardSettings {
 
 /// The fields of a namespace that seconds depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SecondsNamespaceFact {
     /// `metadata.name`.
     pub name: Box<str>,
@@ -46,6 +49,7 @@ pub struct SecondsNamespaceFact {
 
 /// The fields of a policy that backfill needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BackfillPolicyFact {
     /// `metadata.uid`.
     pub uid: Uid,
@@ -61,6 +65,7 @@ pub struct BackfillPolicyFact {
 
 /// The progress of backfill for the pods of a policy's namespaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct BackfillProgress {
     /// The generation of the policy that it is about.
     pub generation: i64,
@@ -74,6 +79,7 @@ pub struct BackfillProgress {
 
 /// A write of a policy's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct PolicyStatusWrite {
     /// `metadata.name`.
     pub name: Box<str>,

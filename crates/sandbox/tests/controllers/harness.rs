@@ -114,6 +114,7 @@ pub(crate) fn alone() -> ControllerSettings {
         election: None,
         serving: ServingSettings { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
         seed: Some(7),
+        recorder: None,
     }
 }
 

@@ -6,6 +6,11 @@ use std::time::Duration;
 use taintward_controller::settings::*;
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags};
 use taintward_core::node_limit::NodeLimit;
+use taintward_core::time::Span;
+use taintward_record::{EngineRecorder, RingLimits};
+
+/// The whole life of a controller.
+const WHOLE: RingLimits = RingLimits { age: Span::from_secs(i64::MAX), bytes: usize::MAX };
 
 impl SimulationHarness {
     pub(super) fn controller_settings(&self) -> ControllerSettings {
@@ -35,6 +40,7 @@ impl SimulationHarness {
                 secure: None,
             },
             seed: Some(seed),
+            recorder: Some(EngineRecorder::in_memory("simulated", WHOLE)),
         }
     }
 

@@ -21,6 +21,7 @@ use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::Connected;
+use taintward_record::{EngineRecorder, RecordReader, Replay, ReplayError};
 use taintward_sandbox::controllers::Component;
 use taintward_sandbox::world::{self, World};
 use tokio::runtime::Builder;
@@ -59,6 +60,14 @@ pub(crate) fn simulate(seed: u64, mutation: ControllerMutation) -> SimulationOut
 struct SimulatedController {
     task: JoinHandle<Result<(), String>>,
     request: ShutdownRequest,
+    recorder: Option<EngineRecorder>,
+}
+
+/// The first difference between what a controller did and what its record makes the same engines do.
+fn replay_error(recorder: &EngineRecorder) -> Option<String> {
+    let bytes = recorder.to_bytes();
+    let read = RecordReader::open(&bytes[..]).map_err(ReplayError::from);
+    read.and_then(|mut record| Replay::new().read(&mut record)).err().map(|error| error.to_string())
 }
 
 pub(crate) struct SimulationHarness {
@@ -301,10 +310,11 @@ impl SimulationHarness {
         let wall = Wall::from_micros(self.now().as_microsecond() + wrong);
         let clock = Clock::of_runtime(wall).stepped_by(Arc::clone(&self.steps)).by_the_server();
         let (request, shutdown) = Shutdown::pair();
+        let recorder = settings.recorder.clone();
         let task = tokio::spawn(async move {
             run_on(cluster, clock, settings, shutdown).await.map_err(|error| error.to_string())
         });
-        self.controllers[which] = Some(SimulatedController { task, request });
+        self.controllers[which] = Some(SimulatedController { task, request, recorder });
         self.begun.push((which, self.now()));
         self.send(format!("controller {which} starts"));
     }
@@ -357,7 +367,8 @@ impl SimulationHarness {
     }
 
     async fn kill(&mut self, which: usize) {
-        let Some(SimulatedController { task, request }) = self.controllers[which].take() else { return };
+        let Some(ended) = self.controllers[which].take() else { return };
+        let SimulatedController { task, request, recorder } = ended;
         task.abort();
         match task.await {
             Ok(Err(why)) => self.wrong.push(format!("controller {which} gave up: {why}")),
@@ -365,6 +376,9 @@ impl SimulationHarness {
             Ok(Ok(())) | Err(_) => {}
         }
         drop(request);
+        if let Some(error) = recorder.and_then(|recorder| replay_error(&recorder)) {
+            self.wrong.push(format!("the record of controller {which}: {error}"));
+        }
     }
 
     pub(crate) fn names(&self, number: ResourceId) -> Vec<String> {

@@ -7,6 +7,7 @@ use crate::control_loop::{ControlLoop, LoopHealth};
 use crate::eviction::tests::{context, controller_with, decoded, due_pod, leading, tainted_node};
 use crate::eviction::watch_queues;
 use crate::shutdown::{Shutdown, ShutdownRequest};
+use crate::tapped_engine::TappedEngine;
 use crate::write_permission::WritePermission;
 use http::{Method, Request, Response};
 use kube::client::Body;
@@ -63,7 +64,8 @@ impl ProgressHarness {
         let beats = clock.clone();
         let health = LoopHealth::new(Arc::new(move || beats.now().mono));
         let engine = EvictionEngine::new(EvictionConfig::default());
-        let control_loop = ControlLoop::new(engine, controller_with(out), context, health);
+        let control_loop =
+            ControlLoop::new(TappedEngine::new(engine, None), controller_with(out), context, health);
         let (stop, stopping) = Shutdown::pair();
         let running = tokio::spawn(async move {
             // The watches stay open.

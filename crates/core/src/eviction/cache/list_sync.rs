@@ -7,6 +7,8 @@ use alloc::collections::BTreeMap;
 /// The state of the list of one kind, and its undecodable objects that were never decoded (D11): since when an object
 /// that appears for the first time may have existed. `K` identifies them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound(deserialize = "K: Ord + serde::Deserialize<'de>")))]
 pub(super) struct ListSync<K> {
     complete_once: bool,
     /// While a list runs: the last moment of complete knowledge before it, if there ever was one.
@@ -15,6 +17,7 @@ pub(super) struct ListSync<K> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct UndecodableSince {
     absent_until: Option<Mono>,
     /// Observed in the current list; always true outside of a list.

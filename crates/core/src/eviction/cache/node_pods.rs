@@ -17,6 +17,7 @@ fn kept(pods: usize) -> usize {
 
 /// The pods of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct NodePods {
     /// Sorted by UID.
     #[expect(
@@ -86,9 +87,11 @@ impl NodePods {
 
 /// An index derived from the pods: it does not take part in equality.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct NodeDeadlines(Option<Box<EarliestDeadlines>>);
 
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct EarliestDeadlines {
     /// Sorted; the earliest comes last.
     pods: Vec<(Mono, Uid)>,

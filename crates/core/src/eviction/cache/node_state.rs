@@ -51,6 +51,7 @@ enum NodeChange {
 
 /// What is known about an existing node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct NodeState {
     uid: Uid,
     version: Option<ResourceVersion>,
@@ -72,6 +73,7 @@ pub(super) struct NodeState {
 
 /// What annotations of a node order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct NodeOrders {
     /// For the brake: the taints that are allowed.
     allow: Option<Box<str>>,

@@ -24,6 +24,7 @@ const SETTLES_FOR: Span = Span::from_secs(30);
 
 /// The nodes that count, by taint key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Brake {
     limit: NodeLimit,
     known_nodes: usize,
@@ -41,6 +42,7 @@ pub(crate) struct Brake {
 
 /// A node that counts for a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct CountedNode {
     /// The pods that are due because of the key.
     due: BTreeSet<Uid>,
@@ -50,6 +52,7 @@ struct CountedNode {
 
 /// A key that delays pods.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct EngagedKey {
     /// The node of the first pod that it delayed.
     node: NodeName,

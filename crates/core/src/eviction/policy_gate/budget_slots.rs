@@ -13,6 +13,7 @@ const REJECTED_PAUSE_MAX: Span = Span::from_secs(60);
 
 /// What is known about a budget beyond its object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct BudgetSlot {
     /// The pod whose eviction may be in flight.
     holder: Option<PodRef>,
@@ -24,6 +25,7 @@ struct BudgetSlot {
 
 /// For how long no pod of a kind is tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct BudgetPause {
     /// No eviction is tried before this moment.
     closed_until: Option<Mono>,
@@ -39,6 +41,7 @@ impl BudgetSlot {
 
 /// Every budget that an eviction had to do with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct BudgetSlots {
     budgets: BTreeMap<Uid, BudgetSlot>,
     /// Pods that a budget rejected although none is known that selects them: it cannot be decoded, or its watch is late.
@@ -47,6 +50,7 @@ pub(crate) struct BudgetSlots {
 
 /// The rejections of a pod by budgets that are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Rejections {
     count: u32,
     /// No eviction is tried before this moment.

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 /// The pods that leave a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct NodeLoad {
     /// Pods whose eviction may be sent.
     leaving: BTreeMap<Uid, EvictionOrder>,
@@ -24,6 +25,7 @@ struct NodeLoad {
 
 /// All nodes that pods leave.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct NodeLoads {
     nodes: BTreeMap<NodeName, NodeLoad>,
     /// By policy: the nodes that are being emptied.
@@ -34,6 +36,7 @@ pub(crate) struct NodeLoads {
 
 /// The nodes that are being emptied under a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct EmptiedNodes {
     nodes: BTreeSet<NodeName>,
     /// Those of them that only have pods found terminating, which another process or client deleted: further pods leave such

@@ -13,10 +13,12 @@ use alloc::vec::Vec;
 
 /// The annotation of each node that has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct NodeRespects(BTreeMap<NodeName, RespectEntry>);
 
 /// An annotation, and the policies that its entries stand for, in their order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct RespectEntry {
     annotation: Box<NodeRespect>,
     policies: Vec<EvictionPolicyFact>,

@@ -17,6 +17,7 @@ use alloc::vec::Vec;
 
 /// The objects that decisions about delays depend on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct PolicyObjects {
     pub(crate) policies: Store<EvictionPolicyFact>,
     pub(crate) namespaces: IndexedStore<NamespaceLabelsFact>,

@@ -6,6 +6,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 /// The evictions of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Rate {
     /// The next one may be sent at this moment.
     next_at: Mono,
@@ -17,6 +18,7 @@ struct Rate {
 
 /// The evictions of every policy that limits them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Rates(BTreeMap<Uid, Rate>);
 
 /// The interval between two evictions: the first of `per_minute` intervals that together last a minute or longer.

@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 
 /// The pods of each workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Readiness {
     /// A policy needs the counts.
     is_counted: bool,

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 
 /// What a pod waits for. Pods that wait for the same thing are in one list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum WaitList {
     /// A first complete list of objects.
     Sync,
@@ -75,6 +76,7 @@ pub(crate) struct Delay {
 
 /// A pod that waits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct WaitingPod {
     pub(crate) key: QueueKey,
     /// When it was known to be due.
@@ -90,6 +92,7 @@ pub(crate) struct WaitingPod {
 
 /// All pods that wait.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct WaitLists {
     pods: BTreeMap<PodRef, WaitingPod>,
     lists: BTreeMap<WaitList, BTreeSet<QueueKey>>,

@@ -16,6 +16,7 @@ const VERSION_CONFLICTS_MAX: u32 = 5;
 
 /// A place in the queue: earliest due date first; at the same instant lower rank first; then by node and UID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct QueueKey {
     pub(crate) due: Mono,
     pub(crate) rank: EvictionOrder,
@@ -24,6 +25,7 @@ pub(crate) struct QueueKey {
 
 /// A live read of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct PodReading {
     pub(crate) sent: Mono,
     /// When its response arrived.
@@ -34,6 +36,7 @@ pub(crate) struct PodReading {
 
 /// An eviction in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct EvictionAttempt {
     pub(crate) key: QueueKey,
     pub(crate) step: NextStep,

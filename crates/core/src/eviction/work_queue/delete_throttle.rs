@@ -22,6 +22,7 @@ const ROOM_AWAITED: Span = Span::from_millis(250);
 
 /// How long deletions take in a namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct NamespaceThrottle {
     slow_until: Option<Mono>,
     /// When the first of the deletions was sent that have got no response yet.
@@ -41,6 +42,7 @@ pub(crate) enum DeleteAdmission {
 
 /// How long deletions take, by namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct DeleteThrottle {
     namespaces: BTreeMap<Arc<str>, NamespaceThrottle>,
     slow_in_flight: usize,

@@ -5,6 +5,7 @@ use crate::verdict::{EvictionExemption, Outcome, StayReason};
 
 /// What is requested of the API server at a pod's next turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum NextStep {
     /// Evict: mark if needed, then delete.
     Evict,
@@ -20,6 +21,7 @@ pub(super) enum NextStep {
 
 /// The request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(in crate::eviction) enum InFlightRequest {
     Mark,
     Delete,

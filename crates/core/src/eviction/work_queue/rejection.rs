@@ -37,6 +37,7 @@ const HINT_PAUSE_MAX: Span = Span::from_secs(2);
 /// The kind of a request: a success proves something about rejections of the same kind only. Admission may reject writes
 /// in one namespace, and reads are never asked about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum RequestScope {
     /// Live reads of nodes and pods.
     Reads,
@@ -72,6 +73,7 @@ const REJECTIONS_CONCLUSIVE: u32 = 3;
 
 /// The object of a rejected request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) enum RejectedObject {
     /// A node that cannot be read.
     Node(NodeName),
@@ -99,6 +101,7 @@ pub(crate) struct RejectionReason {
 
 /// The rejections that one pod got for requests of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Rejection {
     pub(crate) scope: RequestScope,
     /// The first and the last one.
@@ -198,6 +201,7 @@ impl Rejection {
 
 /// The last rejections of one kind, and whether they have ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct RejectionSeries {
     since: Mono,
     /// A convincing number of successes, without a rejection in between, has shown that they have ended.
@@ -228,6 +232,7 @@ pub(crate) enum SuccessMeaning {
 
 /// All ongoing series of rejections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct RejectionLog {
     series: BTreeMap<RequestScope, RejectionSeries>,
     /// When reads last stopped being rejected: earlier failures no longer count.

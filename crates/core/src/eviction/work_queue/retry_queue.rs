@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 /// Pods that wait for a retry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct RetryQueue {
     by_time: BTreeSet<(Mono, QueueKey)>,
     /// The same, of pods that were rejected.

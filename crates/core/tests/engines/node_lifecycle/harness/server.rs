@@ -19,7 +19,7 @@ impl NodeLifecycleHarness {
             let now = self.clock();
             let Some(engine) = &mut self.engine else { return };
             if self.observing {
-                engine.observe(now.mono);
+                engine.handle(NodeLifecycleInput::DryRun, now);
             }
             self.notices.extend(engine.take_notices().into_iter().map(|notice| (self.now, notice)));
             if !self.leading || self.observing {

@@ -1,0 +1,181 @@
+//! Runs `taintward replay`: lets the engines of this program decide again what a record contains.
+
+use crate::output::{
+    API_VERSION, OutputArgs, PrintError, PrintOptions, Printable, Table, TableCell, TableColumn, dated,
+};
+use crate::stderr;
+use clap::Args;
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use taintward_core::time::Wall;
+use taintward_record::{
+    Difference, RecordError, RecordReader, Replay, ReplayError, ReplaySummary, record_files,
+};
+
+/// Exit codes of `taintward replay`.
+pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
+    (0, "The controllers of this program decide the same"),
+    (1, "The record could not be read to its end, or the command line is invalid"),
+    (2, "The controllers of this program decide differently; the first difference is printed"),
+];
+
+/// The flags of `taintward replay`.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// A record: a folder that --record-dir named, or a file of it
+    #[arg(value_name = "RECORD")]
+    record: PathBuf,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// Why a record was not replayed to its end.
+#[derive(Debug, thiserror::Error)]
+enum ReplayCommandError {
+    #[error("{path}: {error}")]
+    Read { path: String, error: RecordError },
+    #[error("{0} contains no record; taintward run --record-dir writes one")]
+    Empty(String),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+/// A record, and what became of its replay.
+struct ReplayReport {
+    controllers: Vec<ReplaySummary>,
+    /// The files that end within a frame.
+    cut_off: Vec<String>,
+    difference: Option<Difference>,
+}
+
+pub(crate) fn run(options: &ReplayArgs) -> ExitCode {
+    stderr::exit_code(replay(options))
+}
+
+fn replay(options: &ReplayArgs) -> Result<ExitCode, ReplayCommandError> {
+    let report = ReplayReport::of(&options.record)?;
+    options.output.print(&report)?;
+    for path in &report.cut_off {
+        stderr::note(format!("{path} is cut off within an entry; it was replayed up to there"));
+    }
+    Ok(if report.difference.is_some() { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
+impl ReplayReport {
+    fn of(record: &Path) -> Result<Self, ReplayCommandError> {
+        let shown = |path: &Path| path.display().to_string();
+        let failed = |path: &Path, error| ReplayCommandError::Read { path: shown(path), error };
+        let files = if record.is_dir() {
+            record_files(record).map_err(|error| failed(record, error))?
+        } else {
+            vec![record.to_owned()]
+        };
+        if files.is_empty() {
+            return Err(ReplayCommandError::Empty(shown(record)));
+        }
+        let (mut replay, mut cut_off, mut difference) = (Replay::new(), Vec::new(), None);
+        for path in &files {
+            match read(path, &mut replay) {
+                Ok(is_cut_off) => cut_off.extend(is_cut_off.then(|| shown(path))),
+                Err(ReplayError::Record(error)) => return Err(failed(path, error)),
+                Err(ReplayError::Differs(first)) => {
+                    difference = Some(*first);
+                    break;
+                }
+            }
+        }
+        Ok(Self { controllers: replay.summaries().cloned().collect(), cut_off, difference })
+    }
+}
+
+/// Replays a file. Returns whether it is cut off.
+fn read(path: &Path, replay: &mut Replay) -> Result<bool, ReplayError> {
+    let open = |path| -> Result<_, io::Error> { Ok(BufReader::new(File::open(path)?)) };
+    let mut record = RecordReader::open(open(path).map_err(RecordError::from)?)?;
+    replay.read(&mut record)?;
+    Ok(record.is_cut_off())
+}
+
+/// As programs read times.
+fn text(wall: Wall) -> String {
+    jiff::Timestamp::from_microsecond(wall.as_micros()).map_or_else(|_| String::new(), |at| at.to_string())
+}
+
+impl Printable for ReplayReport {
+    fn object(&self) -> Value {
+        let controllers = self.controllers.iter().map(|summary| {
+            json!({
+                "name": summary.controller.as_str(),
+                "from": summary.times.map(|(first, _)| text(first.wall)),
+                "until": summary.times.map(|(_, last)| text(last.wall)),
+                "segments": summary.segments,
+                "inputs": summary.inputs,
+                "requests": summary.effects,
+                "reports": summary.notices,
+            })
+        });
+        let difference = self.difference.as_ref().map(|difference| {
+            json!({
+                "controller": difference.controller.as_str(),
+                "time": text(difference.now.wall),
+                "inputsBefore": difference.inputs,
+                "recorded": difference.recorded,
+                "replayed": difference.replayed,
+            })
+        });
+        json!({
+            "apiVersion": API_VERSION,
+            "kind": "Replay",
+            "controllers": controllers.collect::<Vec<_>>(),
+            "cutOff": self.cut_off,
+            "difference": difference,
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.controllers.iter().map(|summary| format!("controller/{}", summary.controller.as_str())).collect()
+    }
+
+    fn human(&self, view: &PrintOptions) -> String {
+        let zone = TimeZone::system();
+        let title = |name| TableColumn::new(name);
+        let number = |name| TableColumn::new(name).right();
+        let columns = vec![
+            title("CONTROLLER"),
+            title("FROM"),
+            title("UNTIL"),
+            number("INPUTS"),
+            number("REQUESTS"),
+            number("REPORTS"),
+        ];
+        let mut table = Table::new(columns);
+        for summary in &self.controllers {
+            let time = |at: Option<Wall>| at.map_or_else(|| "-".to_owned(), |at| dated(at, &zone));
+            table.push(
+                [
+                    summary.controller.as_str().to_owned(),
+                    time(summary.times.map(|(first, _)| first.wall)),
+                    time(summary.times.map(|(_, last)| last.wall)),
+                    summary.inputs.to_string(),
+                    summary.effects.to_string(),
+                    summary.notices.to_string(),
+                ]
+                .map(TableCell::new)
+                .into(),
+            );
+        }
+        let outcome = match &self.difference {
+            None => "This program decides the same.\n".to_owned(),
+            Some(Difference { controller, now, inputs, recorded, replayed }) => format!(
+                "This program decides differently. The first difference: {}, {}, after {inputs} inputs.\nrecorded: {recorded}\nreplayed: {replayed}\n",
+                controller.as_str(),
+                dated(now.wall, &zone),
+            ),
+        };
+        table.print(view) + "\n" + &outcome
+    }
+}

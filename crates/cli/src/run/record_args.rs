@@ -1,0 +1,64 @@
+//! Defines the flags of `taintward run` about the record of what the controllers observed and did.
+
+use crate::args::duration;
+use clap::Args;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use taintward_core::quantity::Quantity;
+use taintward_core::time::Span;
+use taintward_record::{EngineRecorder, FolderLimits};
+
+/// The smallest size of a record: one segment of a busy cluster fits.
+const SIZE_MIN: i64 = 1 << 20;
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "The record")]
+pub(super) struct RecordArgs {
+    /// The folder for a record of every event that the controllers receive and of every decision; taintward replay reads
+    /// it. It contains names and labels of nodes and pods. Without this flag, nothing is recorded
+    #[arg(long, value_name = "FOLDER")]
+    record_dir: Option<PathBuf>,
+    /// The largest size of the record; the oldest files make room
+    #[arg(long, value_name = "SIZE", default_value = "256Mi", value_parser = size)]
+    record_max_size: u64,
+    /// The age from which files of the record are deleted
+    #[arg(long, value_name = "DURATION", default_value = "72h", value_parser = duration::parse)]
+    record_max_age: Duration,
+}
+
+impl RecordArgs {
+    /// Begins the record, if there is one.
+    pub(super) fn recorder(&self) -> io::Result<Option<EngineRecorder>> {
+        let Some(folder) = &self.record_dir else { return Ok(None) };
+        let age = Span::from_micros(i64::try_from(self.record_max_age.as_micros()).unwrap_or(i64::MAX));
+        let limits = FolderLimits { bytes: self.record_max_size, age };
+        EngineRecorder::in_folder(folder, env!("CARGO_PKG_VERSION"), limits).map(Some)
+    }
+
+    /// The folder of the record.
+    pub(super) fn folder(&self) -> String {
+        self.record_dir.as_ref().map(|folder| folder.display().to_string()).unwrap_or_default()
+    }
+}
+
+/// Parses a size as Kubernetes writes quantities.
+fn size(text: &str) -> Result<u64, &'static str> {
+    let bytes = Quantity::parse(text).ok().map(Quantity::units).filter(|bytes| *bytes >= SIZE_MIN);
+    bytes.map(i64::unsigned_abs).ok_or("expected a size of at least 1Mi, such as 64Mi or 2Gi")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_are_quantities_of_at_least_a_mebibyte() {
+        assert_eq!(size("1Mi"), Ok(1 << 20));
+        assert_eq!(size("2Gi"), Ok(2 << 30));
+        assert_eq!(size("5M"), Ok(5_000_000));
+        for wrong in ["", "0", "-1Gi", "1023Ki", "64MB", "much", "1e30"] {
+            assert!(size(wrong).is_err_and(|error| error.contains("at least 1Mi")), "{wrong}");
+        }
+    }
+}

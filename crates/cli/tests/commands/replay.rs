@@ -1,0 +1,171 @@
+//! Tests `taintward run --record-dir` and `taintward replay`: the same decisions, another decision, and files that are no
+//! record.
+
+use crate::cli::running::{RunningSandbox, TestFolder, request, text, until_pods_run};
+use crate::cli::timeout::eventually;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// A folder with the record of a controller that has evicted pods, and ended.
+struct ReplayHarness {
+    folder: TestFolder,
+}
+
+impl ReplayHarness {
+    fn set(test: &str) -> Self {
+        let folder = TestFolder::named(test);
+        let kubeconfig = folder.file("kubeconfig");
+        let flags = ["--plain", "--nodes", "3", "--without", "taintward", "--kubeconfig-out", &kubeconfig];
+        let mut sandbox = RunningSandbox::start(&flags);
+        sandbox.until("KUBECONFIG");
+        until_pods_run(&kubeconfig);
+        // The log is standard error, and the test reads standard output.
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec \"$0\" \"$@\" 2>&1", env!("CARGO_BIN_EXE_taintward")]);
+        command.args(["run", "--mode=enforce", "--metrics-port=0", "--leader-elect=false", "--record-dir"]);
+        command.arg(folder.file("record")).env("KUBECONFIG", &kubeconfig);
+        let mut controller = RunningSandbox::of(command);
+        controller.until(" synced ");
+        let harness = Self { folder };
+        // So that the taint comes in another frame.
+        eventually("the lists are recorded", || {
+            (frames(&fs::read(harness.file()).unwrap()).len() > 2).then_some(())
+        });
+        let taint = r#"{"spec":{"taints":[{"key":"gpu","effect":"NoExecute"}]}}"#;
+        request(&kubeconfig, "PATCH", "/api/v1/nodes/n1", taint);
+        controller.until("evicted");
+        controller.signal(Signal::TERM);
+        assert_eq!(controller.ends_within(Duration::from_secs(20)), 0);
+        harness
+    }
+
+    /// The only file of the record.
+    fn file(&self) -> PathBuf {
+        let files: Vec<_> = fs::read_dir(self.folder.file("record")).unwrap().collect();
+        let [file] = &files[..] else { panic!("{files:?}") };
+        file.as_ref().unwrap().path()
+    }
+
+    /// A file with these bytes.
+    fn with(&self, name: &str, bytes: &[u8]) -> String {
+        fs::write(self.folder.path().join(name), bytes).unwrap();
+        self.folder.file(name)
+    }
+}
+
+/// Exit code, standard output, standard error.
+fn replay(arguments: &[&str]) -> (i32, String, String) {
+    outcome(&[&["replay"], arguments].concat())
+}
+
+fn outcome(arguments: &[&str]) -> (i32, String, String) {
+    let done =
+        Command::new(env!("CARGO_BIN_EXE_taintward")).args(arguments).env("TZ", "UTC").output().unwrap();
+    (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
+}
+
+/// Where frames begin, and where the last one ends.
+fn frames(record: &[u8]) -> Vec<usize> {
+    let header = record.iter().position(|byte| *byte == b'\n');
+    let mut at = header.map_or(record.len(), |end| end + 1);
+    let mut all = vec![at];
+    while at + 14 <= record.len() {
+        let packed = u32::from_le_bytes(record[at + 6..at + 10].try_into().unwrap());
+        at += 14 + packed as usize;
+        all.push(at);
+    }
+    all
+}
+
+#[test]
+fn a_record_of_evictions_is_replayed_as_a_folder_and_as_a_file() {
+    let harness = ReplayHarness::set("replay-same");
+    let folder = harness.folder.file("record");
+    let (code, out, message) = replay(&[&folder]);
+    assert_eq!((code, &*message), (0, ""), "{out}");
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(
+        lines[0].starts_with("CONTROLLER ") && lines[0].ends_with("INPUTS   REQUESTS   REPORTS"),
+        "{out}"
+    );
+    assert!(lines[1].starts_with("taint-eviction-controller   20"), "{out}");
+    assert_eq!(lines.last(), Some(&"This program decides the same."), "{out}");
+
+    let (code, out, message) = replay(&[harness.file().to_str().unwrap(), "-o", "json"]);
+    assert_eq!((code, &*message), (0, ""), "{out}");
+    let replayed: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&replayed["kind"], &replayed["difference"]), (&"Replay".into(), &Value::Null), "{out}");
+    let controller = &replayed["controllers"][0];
+    assert_eq!(controller["name"], "taint-eviction-controller");
+    // At least one read of the node, one condition and one DELETE.
+    assert!(controller["requests"].as_u64().unwrap() >= 3 && controller["segments"] == 1, "{out}");
+}
+
+#[test]
+fn another_decision_and_a_broken_record_are_named() {
+    let harness = ReplayHarness::set("replay-differs");
+    let whole = fs::read(harness.file()).unwrap();
+    let frames = frames(&whole);
+    // Without its first calls, the engine knows no pods, and decides otherwise than it did.
+    let without = [&whole[..frames[1]], &whole[frames[2]..]].concat();
+    let (code, out, message) = replay(&[&harness.with("without", &without)]);
+    assert_eq!((code, &*message), (2, ""), "{out}");
+    let difference = out.split_once("This program decides differently. The first difference: ").unwrap().1;
+    assert!(difference.starts_with("taint-eviction-controller, 20"), "{out}");
+    assert!(difference.contains("\nrecorded: ") && difference.contains("\nreplayed: "), "{out}");
+    let (code, out, _) = replay(&[&harness.with("without", &without), "-o", "json"]);
+    let replayed: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(
+        (code, &replayed["difference"]["controller"]),
+        (2, &"taint-eviction-controller".into()),
+        "{out}"
+    );
+
+    let cut_off = harness.with("cut-off", &whole[..whole.len() - 5]);
+    let (code, out, message) = replay(&[&cut_off]);
+    assert_eq!(code, 0, "{out} {message}");
+    assert_eq!(message, format!("note: {cut_off} is cut off within an entry; it was replayed up to there\n"));
+
+    let mut damaged = whole.clone();
+    damaged[frames[1] + 20] ^= 1;
+    let damaged = harness.with("damaged", &damaged);
+    let (code, out, message) = replay(&[&damaged]);
+    assert_eq!((code, &*out), (1, ""), "{message}");
+    let at = frames[1];
+    assert_eq!(
+        message,
+        format!("error: {damaged}: the record is damaged at byte {at}: the checksum is wrong\n")
+    );
+}
+
+#[test]
+fn what_is_no_record_is_named() {
+    let folder = TestFolder::named("replay-none");
+    let other = folder.write("pods.yaml", "kind: Pod\n");
+    let none = "this is no record of Taintward: its first line is not the header of a record";
+    let missing = folder.file("missing");
+    let empty = folder.path().to_str().unwrap();
+    for (record, error) in [
+        (&*other, format!("{other}: {none}")),
+        (&missing, format!("{missing}: No such file or directory (os error 2)")),
+        (empty, format!("{empty} contains no record; taintward run --record-dir writes one")),
+    ] {
+        assert_eq!(replay(&[record]), (1, String::new(), format!("error: {error}\n")));
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_stops_the_start() {
+    let folder = TestFolder::named("record-file");
+    let file = folder.write("file", "a file");
+    let (code, _, message) = outcome(&["run", "--mode=observe", "--metrics-port=0", "--record-dir", &file]);
+    assert_eq!(code, 1, "{message}");
+    assert!(
+        message.contains("cannot write the record to") && message.contains("correct --record-dir"),
+        "{message}"
+    );
+}

@@ -1,0 +1,35 @@
+//! Records the calls of an engine, and replays them.
+//!
+//! ```text
+//! control loop ─ calls ─> EngineTap ─ frames ─> EngineRecorder ─> memory, or a folder
+//!                                                              │
+//!              the same effects, or the first difference <─ replay
+//! ```
+//!
+//! - Invariant: a segment begins with the engine's state, so that every segment can be replayed without those before.
+//! - Invariant: recording never changes what the engine does, and never makes it wait: what cannot be written is left
+//!   out, and the next segment begins with a new state.
+
+#![forbid(unsafe_code)]
+
+mod call;
+mod error;
+mod folder;
+mod frame;
+mod reader;
+mod recorder;
+mod replay;
+mod ring;
+mod tap;
+#[cfg(test)]
+mod tests;
+
+pub use call::{EngineCall, RecordedCall, RecordedEngine};
+pub use error::RecordError;
+pub use folder::{FolderLimits, record_files};
+pub use frame::{Frame, FrameContent, RecordedController};
+pub use reader::{RecordHeader, RecordReader};
+pub use recorder::{EngineRecorder, FrameSink};
+pub use replay::{Difference, Replay, ReplayError, ReplaySummary};
+pub use ring::RingLimits;
+pub use tap::{CallTap, EngineTap, SegmentLimits};
