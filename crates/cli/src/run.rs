@@ -2,6 +2,7 @@
 //!
 //! - See `run/run_args.rs` for the flags, `taintward_controller::run` for the work.
 
+mod cluster_args;
 mod election_args;
 mod node_health_args;
 mod record_args;

@@ -25,7 +25,7 @@ pub use patch::{
     TolerationSecondsNotice,
 };
 pub use seconds_objects::{
-    BackfillPolicyFact, BackfillProgress, BackfillSettings, GuardSettings, PolicyStatusWrite,
+    BackfillPolicyFact, BackfillProgress, BackfillSettings, GuardSettings, HoldSettings, PolicyStatusWrite,
     SecondsNamespaceFact,
 };
 
@@ -50,14 +50,6 @@ use unrecorded_pods::UnrecordedPods;
 
 /// Maximum number of concurrent pod patches.
 const PATCHES_AT_ONCE: usize = 64;
-
-/// The settings of holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct HoldSettings {
-    /// How many nodes may be silent before pods are held; `None`: only an administrator's request holds pods.
-    pub limit: Option<HoldLimit>,
-}
 
 /// What a pod needs.
 enum PodCheck {

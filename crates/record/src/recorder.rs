@@ -190,8 +190,8 @@ impl WriterThread {
         match written {
             Err(error) if !self.failing => {
                 self.failing = true;
-                let err = error.to_string();
-                tracing::warn!(folder, err, "cannot write the record; what happens now is missing in it");
+                let (err, reason) = (error.to_string(), "what happens meanwhile is missing in it");
+                tracing::warn!(folder, err, reason, "cannot write the record");
             }
             Ok(()) if self.failing => {
                 self.failing = false;

@@ -11,8 +11,9 @@ use crate::cli::timeout::Output;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use taintward_envtest::binaries;
+use testkit::wait::within_blocking;
 
 /// A sandbox with default settings, and a folder with the files of the page.
 struct PagesHarness {
@@ -57,14 +58,12 @@ impl PagesHarness {
     /// Types a command. A read is typed again, as a reader does, until it prints what the page shows, for 20 s at most:
     /// the objects change while controllers and kubelets work.
     fn type_until_shown(&self, typed: &TypedCommand<'_>) -> Vec<String> {
-        let end = Instant::now() + Duration::from_secs(20);
-        loop {
-            let output = self.type_in(typed);
-            if !typed.is_read() || typed.shows(&output) || Instant::now() > end {
-                return output;
-            }
-            std::thread::sleep(Duration::from_millis(200));
-        }
+        let mut output = Vec::new();
+        within_blocking(Duration::from_secs(20), || {
+            output = self.type_in(typed);
+            (!typed.is_read() || typed.shows(&output)).then_some(())
+        });
+        output
     }
 
     /// Runs a block of commands as a shell does that gives up at the first one that fails.

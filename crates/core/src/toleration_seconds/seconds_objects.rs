@@ -1,10 +1,20 @@
-//! Defines the facts about namespaces and policies for backfill and the guard, and the progress of backfill.
+//! Defines the settings of holds, backfill and the guard, their facts about namespaces and policies, and the progress of
+//! backfill.
 
+use super::HoldLimit;
 use crate::admission::policy::{DefaultDurations, TolerationPolicy};
 use crate::admission::request::NamespaceFact;
 use crate::identity::{ResourceVersion, Uid};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+
+/// The settings of holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct HoldSettings {
+    /// How many nodes may be silent before pods are held; `None`: only an administrator's request holds pods.
+    pub limit: Option<HoldLimit>,
+}
 
 /// The settings of backfill.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
