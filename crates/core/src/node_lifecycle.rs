@@ -65,7 +65,7 @@ const TICK: Span = Span::from_micros(1);
 /// - The time advances while the machine sleeps. [`Engine::tick`] is called at least once every
 ///   `--node-monitor-period`: a longer interval means that the process stood still, and every node gets a whole grace
 ///   period again.
-/// - An observer calls [`NodeLifecycleEngine::observe`] instead of pulling effects. A process that becomes the leader
+/// - An observer feeds [`NodeLifecycleInput::DryRun`] instead of pulling effects. A process that becomes the leader
 ///   feeds [`NodeLifecycleInput::BecameLeader`] first.
 /// - Feed [`NodeLifecycleInput::OwnRequestSucceeded`] for each request of this process that succeeds, at least once
 ///   every [`NodeLifecycleConfig::gap_max`]: without it no node is declared silent.

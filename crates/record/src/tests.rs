@@ -1,20 +1,20 @@
 //! Records an eviction engine, and reads the record again: whole, cut off, damaged, from another version, changed.
 
+mod folder;
+mod size;
+
 use crate::{
-    CallTap, EngineRecorder, EngineTap, FolderLimits, Frame, FrameSink, RecordError, RecordReader,
-    RecordedController, Replay, ReplayError, ReplaySummary, RingLimits, SegmentLimits, record_files,
+    CallTap, EngineRecorder, EngineTap, Frame, FrameSink, RecordError, RecordReader, RecordedController,
+    Replay, ReplayError, ReplaySummary, RingLimits, SegmentLimits,
 };
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{env, fs, process};
 use taintward_core::engine::{Engine as _, Lane, LiveRead};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::hash::fnv1a;
-use taintward_core::identity::{PodId, PodName, ResourceVersion, Uid};
+use taintward_core::identity::ResourceVersion;
 use taintward_core::object_event::ObjectEvent;
-use taintward_core::testkit::{node, node_health_tolerations, pod, taint, toleration};
+use taintward_core::testkit::{node, pod, taint, toleration};
 use taintward_core::time::{Mono, Now, Span, Wall};
 
 const PROGRAM: &str = "0.0.1-test";
@@ -278,167 +278,4 @@ fn after_a_dropped_frame_a_new_segment_begins() {
         let (summaries, _) = replayed(&sink.sink.to_bytes()).unwrap();
         assert_eq!(summaries[0].segments, if at == 0 { 1 } else { 2 }, "frame {at}");
     }
-}
-
-/// A folder that is removed in the end.
-struct RecordFolder(PathBuf);
-
-impl RecordFolder {
-    fn new(name: &str) -> Self {
-        let path = env::temp_dir().join(format!("taintward-record-{name}-{}", process::id()));
-        let _ = fs::remove_dir_all(&path);
-        Self(path)
-    }
-}
-
-impl Drop for RecordFolder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn limits(bytes: u64, age: Span) -> FolderLimits {
-    FolderLimits { bytes, age }
-}
-
-const MUCH: u64 = 1 << 30;
-
-/// Waits for each frame, because virtual time does not wait for the thread that writes.
-struct Waits(EngineRecorder);
-
-impl FrameSink for Waits {
-    fn send(&self, frame: Frame, now: Now) -> bool {
-        let is_sent = self.0.send(frame, now);
-        self.0.finish();
-        is_sent
-    }
-}
-
-/// Runs an engine with segments of ten seconds.
-fn run_in(folder: &Path, limits: FolderLimits) {
-    let recorder = EngineRecorder::in_folder(folder, PROGRAM, limits).unwrap();
-    let segments = SegmentLimits { age: Span::from_secs(10), bytes: usize::MAX };
-    TappedLoop::new(Waits(recorder), segments).run();
-}
-
-fn replay_folder(folder: &Path) -> ReplaySummary {
-    let mut replay = Replay::new();
-    for path in record_files(folder).unwrap() {
-        let bytes = fs::read(&path).unwrap();
-        replay.read(&mut RecordReader::open(&bytes[..]).unwrap()).unwrap();
-    }
-    replay.summaries().next().unwrap().clone()
-}
-
-#[test]
-fn a_folder_has_a_file_for_each_segment_and_can_be_replayed() {
-    let folder = RecordFolder::new("whole");
-    run_in(&folder.0.join("new/folder"), limits(MUCH, Span::from_secs(1000)));
-    let folder = folder.0.join("new/folder");
-    fs::write(folder.join("notes.txt"), "not a record").unwrap();
-    let files = record_files(&folder).unwrap();
-    assert_eq!(files.len(), 12);
-    assert!(files[0].ends_with("20270115T080000.000000Z-taint-eviction-controller.record"), "{files:?}");
-    let summary = replay_folder(&folder);
-    assert_eq!((summary.segments, summary.effects), (12, 6));
-    assert_eq!(summary.times, Some((at(0), at(119))));
-}
-
-#[test]
-fn the_oldest_files_make_room_by_age_and_by_size() {
-    let folder = RecordFolder::new("old");
-    run_in(&folder.0, limits(MUCH, Span::from_secs(35)));
-    // The last one begins in second 110, and those before it in 100, 90 and 80.
-    assert_eq!(record_files(&folder.0).unwrap().len(), 4);
-    let folder = RecordFolder::new("large");
-    run_in(&folder.0, limits(3000, Span::from_secs(1000)));
-    let files = record_files(&folder.0).unwrap();
-    let sizes: Vec<u64> = files.iter().map(|path| fs::metadata(path).unwrap().len()).collect();
-    let all_but_the_last: u64 = sizes[..sizes.len() - 1].iter().sum();
-    assert!(files.len() > 1 && all_but_the_last <= 3000, "{sizes:?}");
-    assert!(replay_folder(&folder.0).segments == files.len());
-}
-
-#[test]
-fn a_folder_that_vanishes_stops_the_record_and_nothing_else() {
-    let folder = RecordFolder::new("vanishes");
-    let recorder =
-        EngineRecorder::in_folder(&folder.0, PROGRAM, limits(MUCH, Span::from_secs(1000))).unwrap();
-    fs::remove_dir_all(&folder.0).unwrap();
-    let segments = SegmentLimits { age: Span::from_secs(10), bytes: usize::MAX };
-    let mut tapped = TappedLoop::new(recorder.clone(), segments);
-    tapped.run();
-    recorder.finish();
-    fs::create_dir_all(&folder.0).unwrap();
-    // The tap learns of it with the next frame, and begins a new segment after its pause.
-    for second in 120..140 {
-        tapped.turn(at(second));
-        recorder.finish();
-    }
-    tapped.tap.flush(at(140));
-    recorder.finish();
-    let summary = replay_folder(&folder.0);
-    let (first, last) = summary.times.unwrap();
-    assert!(at(120).mono < first.mono && last == at(139), "{summary:?}");
-}
-
-#[test]
-fn a_folder_that_cannot_be_written_is_an_error() {
-    let folder = RecordFolder::new("file");
-    fs::write(&folder.0, "a file").unwrap();
-    assert!(EngineRecorder::in_folder(&folder.0, PROGRAM, limits(MUCH, Span::ZERO)).is_err());
-    fs::remove_file(&folder.0).unwrap();
-}
-
-/// A pod as an API server shows it: random in what is random there, with the tolerations that admission adds.
-fn random_pod(number: u64) -> PodFact {
-    let mixed = |salt: u64| fnv1a(&format!("{number} {salt}"));
-    let uid = format!(
-        "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
-        mixed(1) as u32,
-        mixed(2) as u16,
-        mixed(3) & 0xfff,
-        mixed(4) & 0xfff,
-        mixed(5) & 0xffff_ffff_ffff
-    );
-    let name = PodName::new("shop", &format!("web-{:010x}-{:05x}", number / 20, mixed(6) & 0xf_ffff));
-    let fact = pod("web").on(&format!("node-{:04}.eu-central-1.compute.internal", number % 500));
-    let tolerations = node_health_tolerations(Some(300), Some(300));
-    PodFact { id: PodId::new(Uid::new(&uid), name), ..fact }
-        .at_version(1_000_000 + number)
-        .tolerates(tolerations)
-}
-
-/// The bytes of a record of these pods' events, for each event. A thousand events come in a second, eight in a batch.
-fn bytes_per_event(pods: impl Iterator<Item = PodFact>) -> f64 {
-    let recorder = recorder();
-    let mut tapped = TappedLoop::new(recorder.clone(), SegmentLimits::default());
-    tapped.turn(at(0));
-    tapped.list([pod("a").at_version(5), pod("b").at_version(6)], at(0));
-    let before = recorder.to_bytes().len();
-    let mut events = 0;
-    for fact in pods {
-        let now = Mono::from_micros(events * 1_000 + events * 7919 % 613);
-        let now = Now::new(now, at(0).wall_of(now), Some(Span::from_millis(1_004)));
-        tapped.handle(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }), now);
-        events += 1;
-        if events % 8 == 0 {
-            tapped.turn(now);
-        }
-    }
-    tapped.tap.flush(at(1_000));
-    replayed(&recorder.to_bytes()).unwrap();
-    (recorder.to_bytes().len() - before) as f64 / events as f64
-}
-
-#[test]
-fn an_event_takes_few_bytes() {
-    let of_new_pods = bytes_per_event((0..20_000).map(random_pod));
-    // Most events are about pods that are known: a kubelet reports their status.
-    let of_known_pods = bytes_per_event((0..20_000).map(|event| {
-        let version = 2_000_000 + event * 3;
-        random_pod(event * 7919 % 1_000).at_version(version)
-    }));
-    println!("bytes for each event: {of_new_pods:.1} of new pods, {of_known_pods:.1} of known pods");
-    assert!(of_new_pods <= 40.0 && of_known_pods <= 40.0);
 }

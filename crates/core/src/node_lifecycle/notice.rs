@@ -71,7 +71,7 @@ pub enum NodeLifecycleNotice {
     NotUnderstood(NodeName),
     /// This process stood still, or a stream did: silence counts only from now on (S7).
     ObservedAfresh,
-    /// For an observer: these taints would be written now ([`super::NodeLifecycleEngine::observe`]).
+    /// For an observer: these taints would be written now ([`super::NodeLifecycleInput::DryRun`]).
     WouldTaint {
         /// The node.
         node: NodeRef,

@@ -54,14 +54,14 @@ fn json_is_decoded(body: &[u8]) -> bool {
 }
 
 fn protobuf_is_derived(body: &[u8]) -> bool {
-    black_box(one_struct::Pod::decode(body)).is_ok_and(|pod| is_whole(&pod))
+    black_box(one_struct::DerivedPod::decode(body)).is_ok_and(|pod| is_whole(&pod))
 }
 
 fn json_is_derived(body: &[u8]) -> bool {
-    black_box(serde_json::from_slice::<one_struct::Pod>(body)).is_ok_and(|pod| is_whole(&pod))
+    black_box(serde_json::from_slice::<one_struct::DerivedPod>(body)).is_ok_and(|pod| is_whole(&pod))
 }
 
-fn is_whole(pod: &one_struct::Pod) -> bool {
+fn is_whole(pod: &one_struct::DerivedPod) -> bool {
     let has_uid = pod.metadata.as_ref().is_some_and(|metadata| !metadata.uid.is_empty());
     let is_tolerant = pod.spec.as_ref().is_some_and(|spec| spec.tolerations.len() == 2);
     has_uid && is_tolerant && pod.status.as_ref().is_some_and(|status| status.conditions.len() == 5)

@@ -1,0 +1,120 @@
+//! Tests records in a folder: which files there are, and what becomes of a folder that cannot be written.
+
+use super::{PROGRAM, TappedLoop, at};
+use crate::{
+    EngineRecorder, FolderLimits, Frame, FrameSink, RecordReader, Replay, ReplaySummary, SegmentLimits,
+    record_files,
+};
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+use taintward_core::time::{Now, Span};
+
+/// A folder that is removed in the end.
+struct RecordFolder(PathBuf);
+
+impl RecordFolder {
+    fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("taintward-record-{name}-{}", process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Self(path)
+    }
+}
+
+impl Drop for RecordFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn limits(bytes: u64, age: Span) -> FolderLimits {
+    FolderLimits { bytes, age }
+}
+
+const MUCH: u64 = 1 << 30;
+
+/// Waits for each frame, because virtual time does not wait for the thread that writes.
+struct Waits(EngineRecorder);
+
+impl FrameSink for Waits {
+    fn send(&self, frame: Frame, now: Now) -> bool {
+        let is_sent = self.0.send(frame, now);
+        self.0.finish();
+        is_sent
+    }
+}
+
+/// Runs an engine with segments of ten seconds.
+fn run_in(folder: &Path, limits: FolderLimits) {
+    let recorder = EngineRecorder::in_folder(folder, PROGRAM, limits).unwrap();
+    let segments = SegmentLimits { age: Span::from_secs(10), bytes: usize::MAX };
+    TappedLoop::new(Waits(recorder), segments).run();
+}
+
+fn replay_folder(folder: &Path) -> ReplaySummary {
+    let mut replay = Replay::new();
+    for path in record_files(folder).unwrap() {
+        let bytes = fs::read(&path).unwrap();
+        replay.read(&mut RecordReader::open(&bytes[..]).unwrap()).unwrap();
+    }
+    replay.summaries().next().unwrap().clone()
+}
+
+#[test]
+fn a_folder_has_a_file_for_each_segment_and_can_be_replayed() {
+    let folder = RecordFolder::new("whole");
+    run_in(&folder.0.join("new/folder"), limits(MUCH, Span::from_secs(1000)));
+    let folder = folder.0.join("new/folder");
+    fs::write(folder.join("notes.txt"), "not a record").unwrap();
+    let files = record_files(&folder).unwrap();
+    assert_eq!(files.len(), 12);
+    assert!(files[0].ends_with("20270115T080000.000000Z-taint-eviction-controller.record"), "{files:?}");
+    let summary = replay_folder(&folder);
+    assert_eq!((summary.segments, summary.effects), (12, 6));
+    assert_eq!(summary.times, Some((at(0), at(119))));
+}
+
+#[test]
+fn the_oldest_files_make_room_by_age_and_by_size() {
+    let folder = RecordFolder::new("old");
+    run_in(&folder.0, limits(MUCH, Span::from_secs(35)));
+    // The last one begins in second 110, and those before it in 100, 90 and 80.
+    assert_eq!(record_files(&folder.0).unwrap().len(), 4);
+    let folder = RecordFolder::new("large");
+    run_in(&folder.0, limits(3000, Span::from_secs(1000)));
+    let files = record_files(&folder.0).unwrap();
+    let sizes: Vec<u64> = files.iter().map(|path| fs::metadata(path).unwrap().len()).collect();
+    let all_but_the_last: u64 = sizes[..sizes.len() - 1].iter().sum();
+    assert!(files.len() > 1 && all_but_the_last <= 3000, "{sizes:?}");
+    assert!(replay_folder(&folder.0).segments == files.len());
+}
+
+#[test]
+fn a_folder_that_vanishes_stops_the_record_and_nothing_else() {
+    let folder = RecordFolder::new("vanishes");
+    let recorder =
+        EngineRecorder::in_folder(&folder.0, PROGRAM, limits(MUCH, Span::from_secs(1000))).unwrap();
+    fs::remove_dir_all(&folder.0).unwrap();
+    let segments = SegmentLimits { age: Span::from_secs(10), bytes: usize::MAX };
+    let mut tapped = TappedLoop::new(recorder.clone(), segments);
+    tapped.run();
+    recorder.finish();
+    fs::create_dir_all(&folder.0).unwrap();
+    // The tap learns of it with the next frame, and begins a new segment after its pause.
+    for second in 120..140 {
+        tapped.turn(at(second));
+        recorder.finish();
+    }
+    tapped.tap.flush(at(140));
+    recorder.finish();
+    let summary = replay_folder(&folder.0);
+    let (first, last) = summary.times.unwrap();
+    assert!(at(120).mono < first.mono && last == at(139), "{summary:?}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_an_error() {
+    let folder = RecordFolder::new("file");
+    fs::write(&folder.0, "a file").unwrap();
+    assert!(EngineRecorder::in_folder(&folder.0, PROGRAM, limits(MUCH, Span::ZERO)).is_err());
+    fs::remove_file(&folder.0).unwrap();
+}
