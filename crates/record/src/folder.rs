@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use taintward_core::time::{Mono, Now, Span, Wall};
 
@@ -21,6 +22,9 @@ pub struct FolderLimits {
 
 /// How often files are written through to the disk at most.
 const SYNC_PERIOD: Span = Span::from_secs(1);
+
+/// Names and labels are nothing for other users of the machine.
+const MODE: u32 = 0o600;
 
 /// The end of the names of a record's files.
 const SUFFIX: &str = ".record";
@@ -116,7 +120,7 @@ impl FolderWriter {
         }
         self.make_room(now)?;
         let path = self.folder.join(file_name(controller, now.wall));
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&path)?;
         file.write_all(&self.header.to_line())?;
         self.open.insert(controller, OpenFile { path, file, is_synced: false });
         Ok(())
@@ -126,12 +130,13 @@ impl FolderWriter {
     fn make_room(&self, now: Now) -> io::Result<()> {
         let files = record_files(&self.folder).map_err(io::Error::other)?;
         let mut sized = Vec::new();
-        for path in files.into_iter().filter(|path| !self.open.values().any(|open| open.path == *path)) {
+        for path in files {
             sized.push((fs::metadata(&path)?.len(), path));
         }
         let mut total: u64 = sized.iter().map(|(bytes, _)| bytes).sum();
         let earliest = now.wall.as_micros().saturating_sub(self.limits.age.as_micros());
-        for (bytes, path) in sized {
+        let is_open = |path: &Path| self.open.values().any(|open| open.path == path);
+        for (bytes, path) in sized.into_iter().filter(|(_, path)| !is_open(path)) {
             let begun = path.file_name().and_then(|name| begun_at(name.to_str()?));
             if total <= self.limits.bytes && begun.is_some_and(|begun| begun.as_micros() >= earliest) {
                 break;

@@ -5,7 +5,8 @@ use crate::frame::{Frame, FrameHead, HEAD, damaged};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, ErrorKind, Read as _};
 
-/// The format of states and calls. It changes with each change of a recorded type; a test compares a stored record.
+/// The format of states and calls. It changes with each change of a recorded type: `tests/format.rs` compares a stored
+/// record.
 pub(crate) const FORMAT: u32 = 1;
 
 /// The longest first line.

@@ -122,9 +122,22 @@ impl FrameSink for EngineRecorder {
             RecorderKind::Memory(record) => record.take(&frame, now),
             RecorderKind::Folder(record) => {
                 let is_broken = lock(&record.broken).remove(&frame.controller);
-                !is_broken && record.queue.try_send(Message::Frame(frame, now)).is_ok()
+                !is_broken && record.send(frame, now)
             }
         }
+    }
+}
+
+impl FolderRecord {
+    /// A tap pauses after a frame that was dropped, so that there are few of these lines.
+    fn send(&self, frame: Frame, now: Now) -> bool {
+        let controller = frame.controller.as_str();
+        let sent = self.queue.try_send(Message::Frame(frame, now));
+        if let Err(error) = &sent {
+            let (err, reason) = (error.to_string(), "what happens meanwhile is missing in it");
+            tracing::warn!(controller, err, reason, "cannot write the record");
+        }
+        sent.is_ok()
     }
 }
 

@@ -18,7 +18,7 @@ pub struct SegmentLimits {
 
 impl Default for SegmentLimits {
     fn default() -> Self {
-        Self { age: Span::from_secs(150), bytes: 16 << 20 }
+        Self { age: Span::from_secs(600), bytes: 64 << 20 }
     }
 }
 

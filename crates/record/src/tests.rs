@@ -1,6 +1,7 @@
 //! Records an eviction engine, and reads the record again: whole, cut off, damaged, from another version, changed.
 
 mod folder;
+mod format;
 mod size;
 
 use crate::{

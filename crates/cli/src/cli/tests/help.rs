@@ -15,7 +15,7 @@ fn every_flag_has_its_variable_its_help_and_its_place() {
         assert!(arg.get_help().is_some() && arg.get_help_heading().is_some(), "{long}");
         flags += 1;
     }
-    assert_eq!(flags, 44);
+    assert_eq!(flags, 47);
 }
 
 #[test]
