@@ -110,8 +110,8 @@ impl Printable for ReplayReport {
         let controllers = self.controllers.iter().map(|summary| {
             json!({
                 "name": summary.controller.as_str(),
-                "from": summary.times.map(|(first, _)| text(first.wall)),
-                "until": summary.times.map(|(_, last)| text(last.wall)),
+                "beginsAt": summary.times.map(|(first, _)| text(first.wall)),
+                "endsAt": summary.times.map(|(_, last)| text(last.wall)),
                 "segments": summary.segments,
                 "inputs": summary.inputs,
                 "requests": summary.effects,
@@ -121,7 +121,7 @@ impl Printable for ReplayReport {
         let difference = self.difference.as_ref().map(|difference| {
             json!({
                 "controller": difference.controller.as_str(),
-                "time": text(difference.now.wall),
+                "decidedAt": text(difference.now.wall),
                 "inputsBefore": difference.inputs,
                 "recorded": difference.recorded,
                 "replayed": difference.replayed,

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! - Invariant: a segment begins with the engine's state, so that every segment can be replayed without those before.
-//! - Invariant: recording never changes what the engine does, and never makes it wait: what cannot be written is left
-//!   out, and the next segment begins with a new state.
+//! - Invariant: recording never changes what the engine does, and an engine waits for no disk: what cannot be written is
+//!   left out, and the next segment begins with a new state.
 
 #![forbid(unsafe_code)]
 

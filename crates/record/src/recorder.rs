@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use std::{fmt, io, thread};
 use taintward_core::time::Now;
 
@@ -19,6 +20,9 @@ pub trait FrameSink {
 
 /// How many frames may wait for a thread that writes them.
 const QUEUE_MAX: usize = 64;
+
+/// How long the end of the process waits for the disk.
+const FINISH_MAX: Duration = Duration::from_secs(2);
 
 /// The record of a process. Clones share it.
 #[derive(Clone)]
@@ -85,14 +89,13 @@ impl EngineRecorder {
         bytes
     }
 
-    /// Waits until everything that was sent is on the disk. For the end of the process.
+    /// Waits until everything that was sent is on the disk, for two seconds at most. For the end of the process.
     pub fn finish(&self) {
         if let RecorderKind::Folder(FolderRecord { queue, .. }) = &self.0 {
-            let (done, wait) = mpsc::sync_channel(1);
-            if queue.send(Message::Sync(done)).is_ok() {
-                // An error means that the thread has ended.
-                let _ = wait.recv();
-            }
+            let (queue, (done, wait)) = (queue.clone(), mpsc::sync_channel(1));
+            // The queue may be full, and its thread may wait for a disk that does not respond.
+            thread::spawn(move || queue.send(Message::Sync(done)));
+            let _ = wait.recv_timeout(FINISH_MAX);
         }
     }
 }
