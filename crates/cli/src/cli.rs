@@ -13,6 +13,7 @@ use crate::docs::{DocsArgs, ProgramDescription};
 use crate::doctor::{self, DoctorArgs};
 use crate::exit_codes;
 use crate::explain::{self, ExplainArgs};
+use crate::history::{self, HistoryArgs};
 use crate::install::{self, InstallArgs};
 use crate::lint::{self, LintArgs};
 use crate::pending::{self, PendingArgs};
@@ -181,6 +182,12 @@ pub(crate) enum ProgramCommand {
             invalid."
     )]
     Guard(Box<GuardCommandArgs>),
+    /// Tells from a record what happened to pods and nodes: which taint, since when, what Taintward tried, and who deleted
+    #[command(
+        args_override_self = true,
+        after_help = "taintward history -f /var/lib/taintward/record                          the decisions about all pods\ntaintward history pod/web-1 -n shop --since 3h -f /var/lib/taintward/record\ntaintward history node/n1 -f /var/lib/taintward/record                  a node and its pods\n\nThe command reads files that taintward run --record-dir has written. Exit codes: 0 the history is printed, 1 nothing is recorded about a named object, the record cannot be read, or the command line is invalid."
+    )]
+    History(Box<HistoryArgs>),
     /// Replays a record of `taintward run --record-dir`: does this program decide the same?
     #[command(
         args_override_self = true,
@@ -244,6 +251,7 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
         "lint" => &lint::EXIT_CODES,
         "doctor" => &doctor::EXIT_CODES,
         "board" => &board_command::EXIT_CODES,
+        "history" => &history::EXIT_CODES,
         "replay" => &replay::EXIT_CODES,
         "version" => &version::EXIT_CODES,
         "completion" | "docs" | short_help::OPTIONS => &exit_codes::PRINTING,
@@ -299,6 +307,7 @@ fn check(command: &ProgramCommand) -> Result<(), Error> {
     match command {
         ProgramCommand::Plan(options) => options.check().map_err(|why| invalid(&why)),
         ProgramCommand::Explain(options) => options.check().map_err(|why| invalid(&why)),
+        ProgramCommand::History(options) => options.check().map_err(|why| invalid(&why)),
         ProgramCommand::Pending(options) => options.check().map_err(|why| invalid(&why)),
         ProgramCommand::Status(options) => options.check().map_err(|why| invalid(&why)),
         ProgramCommand::Install(options) => options.check().map_err(|why| invalid(&why)),

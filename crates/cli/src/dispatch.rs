@@ -6,6 +6,7 @@ use crate::complete;
 use crate::docs;
 use crate::doctor::{self, DoctorArgs, LintCounts};
 use crate::explain;
+use crate::history;
 use crate::install;
 use crate::lint;
 use crate::output;
@@ -69,6 +70,7 @@ fn run(command: ProgramCommand) -> ExitCode {
         ProgramCommand::Hold(options) => stderr::exit_code(hold::hold(&options)),
         ProgramCommand::Release(options) => stderr::exit_code(hold::release(&options)),
         ProgramCommand::Guard(options) => stderr::exit_code(guard::run(&options)),
+        ProgramCommand::History(options) => history::run(&options),
         ProgramCommand::Replay(options) => replay::run(&options),
         ProgramCommand::Version(options) => version::run(&options),
         ProgramCommand::Options => print(&cli::connection_flags()),

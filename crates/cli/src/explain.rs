@@ -35,7 +35,7 @@ use std::process::ExitCode;
 use taint_description::ShownMeanings;
 use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_core::taint::Taint;
-use target::{Target, TargetKind, parse as parse_targets};
+pub(crate) use target::{Target, TargetKind, parse as parse_targets};
 
 /// Exit codes of `taintward explain`.
 pub(crate) const EXIT_CODES: [(u8, &str); 2] = [

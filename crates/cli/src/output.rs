@@ -15,7 +15,7 @@ pub(crate) use format::{FORMS, OutputFormat};
 pub(crate) use structured::{json, yaml_with};
 pub(crate) use table::{Table, TableCell, TableColumn};
 pub(crate) use terminal::{Terminal, harmless, harmless_lines, width, wrap};
-pub(crate) use time::{age, dated, lasting, when, zone_name};
+pub(crate) use time::{age, clock, dated, lasting, when, zone_name};
 
 use crate::color::ColorChoice;
 use clap::Args;

@@ -3,18 +3,15 @@
 use crate::output::{
     API_VERSION, OutputArgs, PrintError, PrintOptions, Printable, Table, TableCell, TableColumn, dated,
 };
+use crate::record_files::{self, RecordFilesError};
 use crate::stderr;
 use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use taintward_core::time::Wall;
-use taintward_record::{
-    Difference, RecordError, RecordReader, Replay, ReplayError, ReplaySummary, record_files,
-};
+use taintward_record::{Difference, Replay, ReplayError, ReplaySummary};
 
 /// Exit codes of `taintward replay`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
@@ -36,10 +33,8 @@ pub(crate) struct ReplayArgs {
 /// Why a record was not replayed to its end.
 #[derive(Debug, thiserror::Error)]
 enum ReplayCommandError {
-    #[error("{path}: {error}")]
-    Read { path: String, error: RecordError },
-    #[error("{0} contains no record; taintward run --record-dir writes one")]
-    Empty(String),
+    #[error(transparent)]
+    Files(#[from] RecordFilesError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -66,22 +61,12 @@ fn replay(options: &ReplayArgs) -> Result<ExitCode, ReplayCommandError> {
 }
 
 impl ReplayReport {
-    fn of(record: &Path) -> Result<Self, ReplayCommandError> {
-        let shown = |path: &Path| path.display().to_string();
-        let failed = |path: &Path, error| ReplayCommandError::Read { path: shown(path), error };
-        let files = if record.is_dir() {
-            record_files(record).map_err(|error| failed(record, error))?
-        } else {
-            vec![record.to_owned()]
-        };
-        if files.is_empty() {
-            return Err(ReplayCommandError::Empty(shown(record)));
-        }
+    fn of(record: &Path) -> Result<Self, RecordFilesError> {
         let (mut replay, mut cut_off, mut difference) = (Replay::new(), Vec::new(), None);
-        for path in &files {
-            match read(path, &mut replay) {
-                Ok(is_cut_off) => cut_off.extend(is_cut_off.then(|| shown(path))),
-                Err(ReplayError::Record(error)) => return Err(failed(path, error)),
+        for path in record_files::files(record)? {
+            match read(&path, &mut replay) {
+                Ok(is_cut_off) => cut_off.extend(is_cut_off.then(|| path.display().to_string())),
+                Err(ReplayError::Record(error)) => return Err(RecordFilesError::read(&path, error)),
                 Err(ReplayError::Differs(first)) => {
                     difference = Some(*first);
                     break;
@@ -94,8 +79,7 @@ impl ReplayReport {
 
 /// Replays a file. Returns whether it is cut off.
 fn read(path: &Path, replay: &mut Replay) -> Result<bool, ReplayError> {
-    let open = |path| -> Result<_, io::Error> { Ok(BufReader::new(File::open(path)?)) };
-    let mut record = RecordReader::open(open(path).map_err(RecordError::from)?)?;
+    let mut record = record_files::open(path)?;
     replay.read(&mut record)?;
     Ok(record.is_cut_off())
 }

@@ -5,7 +5,6 @@
 
 mod brake_report;
 mod effects;
-mod messages;
 mod policies;
 mod policy_reporter;
 pub(crate) mod progress;

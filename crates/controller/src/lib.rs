@@ -15,6 +15,7 @@ mod dedicated_pools;
 mod effect_executor;
 mod event_recorder;
 mod eviction;
+pub mod eviction_messages;
 mod fan_out;
 mod log_rate_limit;
 pub mod logging;

@@ -303,6 +303,16 @@ impl EvictionEngine {
         self.cache.pods_on(node)
     }
 
+    /// Returns all pods that are bound to a node, with their names.
+    pub fn pods(&self) -> impl Iterator<Item = (PodRef, &PodName)> {
+        self.cache.named_pods()
+    }
+
+    /// Returns the NoExecute taints of a node, in its order; none if it does not exist.
+    pub fn node_taints(&self, node: &NodeName) -> &[TaintInstance] {
+        self.cache.node_taints(node)
+    }
+
     /// Returns the UID of a node, if it exists.
     pub fn node_uid(&self, node: &NodeName) -> Option<&Uid> {
         self.cache.node_uid(node)

@@ -15,18 +15,22 @@
 mod call;
 mod error;
 mod folder;
+mod follower;
 mod frame;
 mod reader;
 mod recorder;
 mod replay;
 mod ring;
 mod tap;
+#[cfg(any(test, feature = "testkit"))]
+pub mod testkit;
 #[cfg(test)]
 mod tests;
 
 pub use call::{EngineCall, RecordedCall, RecordedEngine};
 pub use error::RecordError;
 pub use folder::{FolderLimits, record_files};
+pub use follower::{CallVisitor, EngineFollower};
 pub use frame::{Frame, FrameContent, RecordedController};
 pub use reader::{RecordHeader, RecordReader};
 pub use recorder::{EngineRecorder, FrameSink};

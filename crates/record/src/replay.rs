@@ -1,9 +1,10 @@
 //! Replays a record: the engine of this program receives the same inputs at the same times, and its effects and notices
 //! are compared with those that were recorded.
 
-use crate::call::{CallDecoder, EngineCall, RecordedCall, RecordedEngine};
+use crate::call::{EngineCall, RecordedCall, RecordedEngine};
 use crate::error::RecordError;
-use crate::frame::{Frame, FrameContent, RecordedController};
+use crate::follower::{CallVisitor, EngineFollower};
+use crate::frame::{Frame, RecordedController};
 use crate::reader::RecordReader;
 use std::fmt::{self, Debug};
 use std::io::BufRead;
@@ -97,8 +98,8 @@ impl Replay {
 
     /// What was replayed, of each controller in the record.
     pub fn summaries(&self) -> impl Iterator<Item = &ReplaySummary> {
-        let all = [&self.eviction.summary, &self.nodes.summary, &self.seconds.summary];
-        all.into_iter().filter(|summary| summary.segments > 0)
+        let all = [&self.eviction.comparison, &self.nodes.comparison, &self.seconds.comparison];
+        all.into_iter().map(|comparison| &comparison.summary).filter(|summary| summary.segments > 0)
     }
 }
 
@@ -110,8 +111,12 @@ impl Default for Replay {
 
 /// The replay of one controller.
 struct ControllerReplay<E> {
-    /// `None` before the first state.
-    engine: Option<E>,
+    follower: EngineFollower<E>,
+    comparison: Comparison,
+}
+
+/// Compares the calls of an engine with what the engine of this program does.
+struct Comparison {
     summary: ReplaySummary,
 }
 
@@ -119,37 +124,22 @@ impl<E: RecordedEngine> ControllerReplay<E> {
     const fn new(controller: RecordedController) -> Self {
         let summary =
             ReplaySummary { controller, segments: 0, inputs: 0, effects: 0, notices: 0, times: None };
-        Self { engine: None, summary }
+        Self { follower: EngineFollower::new(), comparison: Comparison { summary } }
     }
 
     fn read(&mut self, frame: &Frame) -> Result<(), ReplayError> {
-        match frame.content {
-            FrameContent::State => Ok(self.begin(&frame.bytes)?),
-            FrameContent::Calls => self.run(&frame.bytes),
-        }
+        self.follower.read(frame, &mut self.comparison)
     }
+}
 
-    fn begin(&mut self, state: &[u8]) -> Result<(), RecordError> {
-        let engine = postcard::from_bytes(state).map_err(|error| RecordError::Undecodable {
-            what: "the state of an engine",
-            reason: error.to_string(),
-        })?;
-        self.engine = Some(engine);
+impl<E: RecordedEngine> CallVisitor<E> for Comparison {
+    type Error = ReplayError;
+
+    fn begin(&mut self, _: &E, _: Option<&E>) {
         self.summary.segments += 1;
-        Ok(())
     }
 
-    fn run(&mut self, block: &[u8]) -> Result<(), ReplayError> {
-        let mut calls = CallDecoder::new(block);
-        while let Some((now, call)) = calls.next::<E>()? {
-            self.call(call, now)?;
-        }
-        Ok(())
-    }
-
-    fn call(&mut self, call: RecordedCall<E>, now: Now) -> Result<(), ReplayError> {
-        // Calls before the first state are those of a segment whose begin is not in the record.
-        let Some(engine) = &mut self.engine else { return Ok(()) };
+    fn call(&mut self, engine: &mut E, call: RecordedCall<E>, now: Now) -> Result<(), ReplayError> {
         let first = self.summary.times.map_or(now, |(first, _)| first);
         self.summary.times = Some((first, now));
         match call {
@@ -176,7 +166,9 @@ impl<E: RecordedEngine> ControllerReplay<E> {
             }
         }
     }
+}
 
+impl Comparison {
     fn compare<T: PartialEq + Debug>(&self, recorded: &T, replayed: &T, now: Now) -> Result<(), ReplayError> {
         if recorded == replayed {
             return Ok(());

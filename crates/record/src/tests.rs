@@ -4,16 +4,14 @@ mod folder;
 mod format;
 mod size;
 
+use crate::testkit::TappedLoop;
 use crate::{
-    CallTap, EngineRecorder, EngineTap, Frame, FrameSink, RecordError, RecordReader, RecordedController,
-    Replay, ReplayError, ReplaySummary, RingLimits, SegmentLimits,
+    EngineRecorder, Frame, FrameSink, RecordError, RecordReader, RecordedController, Replay, ReplayError,
+    ReplaySummary, RingLimits, SegmentLimits,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use taintward_core::engine::{Engine as _, Lane, LiveRead};
-use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
-use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::identity::ResourceVersion;
+use taintward_core::eviction::EvictionInput;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::testkit::{node, pod, taint, toleration};
 use taintward_core::time::{Mono, Now, Span, Wall};
@@ -28,91 +26,25 @@ fn recorder() -> EngineRecorder {
     EngineRecorder::in_memory(PROGRAM, RingLimits::default())
 }
 
-/// An engine and its tap, called as a control loop does. All requests succeed.
-struct TappedLoop {
-    engine: EvictionEngine,
-    tap: Box<dyn CallTap<EvictionEngine>>,
-    node: NodeFact,
+/// Two minutes: one pod leaves at once and one after a minute, because of a taint that appears in second 10.
+fn run(tapped: &mut TappedLoop) {
+    tapped.turn(at(0));
+    let pods =
+        [pod("now").at_version(5), pod("later").at_version(6).tolerates([toleration("gpu", Some(60))])];
+    tapped.list([node("n1")], pods, at(1));
+    for second in 2..120 {
+        if second == 10 {
+            tapped.apply_node(node("n1").tainted([taint("gpu")]), at(second));
+        }
+        tapped.turn(at(second));
+    }
+    tapped.end(at(120));
 }
 
-impl TappedLoop {
-    fn new(sink: impl FrameSink + Send + 'static, limits: SegmentLimits) -> Self {
-        let engine = EvictionEngine::new(EvictionConfig::default());
-        let tap = Box::new(EngineTap::new(RecordedController::TaintEviction, limits, sink));
-        Self { engine, tap, node: node("n1") }
-    }
-
-    fn handle(&mut self, input: EvictionInput, now: Now) {
-        self.tap.handle(&input, now);
-        self.engine.handle(input, now);
-    }
-
-    fn respond(&mut self, effect: EvictionEffect, now: Now) {
-        let input = match effect {
-            EvictionEffect::ReadNode { node } => {
-                let result = Ok(LiveRead::Found(self.node.clone()));
-                EvictionInput::NodeConfirmed { node, sent: now.mono, result }
-            }
-            EvictionEffect::SetDisruptionTarget { pod, .. } => {
-                EvictionInput::Marked { pod, result: Ok(Some(ResourceVersion(7))) }
-            }
-            EvictionEffect::DeletePod { pod, .. } => {
-                self.handle(EvictionInput::Deleted { pod: pod.clone(), result: Ok(()) }, now);
-                EvictionInput::Pods(ObjectEvent::Deleted(pod.into()))
-            }
-            other => panic!("unexpected: {other:?}"),
-        };
-        self.handle(input, now);
-    }
-
-    fn turn(&mut self, now: Now) {
-        self.tap.turn(&self.engine, now);
-        self.tap.tick(now);
-        self.engine.tick(now.mono);
-        loop {
-            let effect = self.engine.next_effect(Lane::All, now);
-            self.tap.pull(Lane::All, effect.as_ref(), now);
-            let Some(effect) = effect else { break };
-            self.respond(effect, now);
-        }
-        let notices = self.engine.take_notices();
-        self.tap.notices(&notices, now);
-    }
-
-    /// Two minutes: one pod leaves at once and one after a minute, because of a taint that appears in second 10.
-    fn run(&mut self) {
-        self.turn(at(0));
-        let pods =
-            [pod("now").at_version(5), pod("later").at_version(6).tolerates([toleration("gpu", Some(60))])];
-        self.list(pods, at(1));
-        for second in 2..120 {
-            if second == 10 {
-                self.node = self.node.clone().tainted([taint("gpu")]);
-                let event = ObjectEvent::Applied { fact: self.node.clone(), listed: false };
-                self.handle(EvictionInput::Nodes(event), at(second));
-            }
-            self.turn(at(second));
-        }
-        self.tap.flush(at(120));
-    }
-
-    fn list(&mut self, pods: [PodFact; 2], now: Now) {
-        let listed = ObjectEvent::Applied { fact: self.node.clone(), listed: true };
-        for event in [ObjectEvent::ListStarted { silent_since: None }, listed, ObjectEvent::ListCompleted] {
-            self.handle(EvictionInput::Nodes(event), now);
-        }
-        let listed = pods.map(|fact| ObjectEvent::Applied { fact, listed: true });
-        let started = ObjectEvent::ListStarted { silent_since: None };
-        for event in [started].into_iter().chain(listed).chain([ObjectEvent::ListCompleted]) {
-            self.handle(EvictionInput::Pods(event), now);
-        }
-    }
-}
-
-/// A record of [`TappedLoop::run`].
+/// A record of [`run`].
 fn recorded() -> Vec<u8> {
     let recorder = recorder();
-    TappedLoop::new(recorder.clone(), SegmentLimits::default()).run();
+    run(&mut TappedLoop::new(recorder.clone(), SegmentLimits::default()));
     recorder.to_bytes()
 }
 
@@ -143,7 +75,7 @@ fn every_segment_can_be_replayed_without_those_before() {
     let limits = SegmentLimits { age: Span::from_secs(7), bytes: usize::MAX };
     let recorder =
         EngineRecorder::in_memory(PROGRAM, RingLimits { age: Span::from_secs(30), bytes: usize::MAX });
-    TappedLoop::new(recorder.clone(), limits).run();
+    run(&mut TappedLoop::new(recorder.clone(), limits));
     let (summaries, _) = replayed(&recorder.to_bytes()).unwrap();
     let (first, _) = summaries[0].times.unwrap();
     assert!(at(80).mono < first.mono && first.mono <= at(90).mono, "the ring keeps 30 s: {summaries:?}");
@@ -152,7 +84,7 @@ fn every_segment_can_be_replayed_without_those_before() {
 
     let recorder =
         EngineRecorder::in_memory(PROGRAM, RingLimits { age: Span::from_secs(60), bytes: usize::MAX });
-    TappedLoop::new(recorder.clone(), limits).run();
+    run(&mut TappedLoop::new(recorder.clone(), limits));
     let (summaries, _) = replayed(&recorder.to_bytes()).unwrap();
     let (first, _) = summaries[0].times.unwrap();
     assert!(at(10).mono < first.mono, "the taint was observed before: {summaries:?}");
@@ -165,11 +97,11 @@ fn another_decision_is_a_difference() {
     let recorder = recorder();
     let mut loops = TappedLoop::new(recorder.clone(), SegmentLimits::default());
     loops.turn(at(0));
-    loops.list([pod("a").at_version(5), pod("b").at_version(6)], at(1));
+    loops.list([node("n1")], [pod("a").at_version(5), pod("b").at_version(6)], at(1));
     let node = node("n1").tainted([taint("gpu")]);
-    loops.tap.handle(&EvictionInput::Nodes(ObjectEvent::Applied { fact: node, listed: false }), at(2));
+    loops.record(&EvictionInput::Nodes(ObjectEvent::Applied { fact: node, listed: false }), at(2));
     loops.turn(at(2));
-    loops.tap.flush(at(3));
+    loops.end(at(3));
     let error = error_of(&recorder.to_bytes());
     let (before, after) = error.split_once(", and this program does ").unwrap();
     assert_eq!(before, "after 8 inputs, taint-eviction-controller did None");
@@ -275,7 +207,7 @@ impl FrameSink for DropsOne {
 fn after_a_dropped_frame_a_new_segment_begins() {
     for at in 0..20 {
         let sink = DropsOne { sink: recorder(), at, sent: Arc::default() };
-        TappedLoop::new(sink.clone(), SegmentLimits::default()).run();
+        run(&mut TappedLoop::new(sink.clone(), SegmentLimits::default()));
         let (summaries, _) = replayed(&sink.sink.to_bytes()).unwrap();
         assert_eq!(summaries[0].segments, if at == 0 { 1 } else { 2 }, "frame {at}");
     }

@@ -1,7 +1,7 @@
 //! Lists, in the help, questions and the commands that answer them.
 
 /// Questions, and the command that answers each.
-pub(crate) const QUESTIONS: [(&str, &str); 14] = [
+pub(crate) const QUESTIONS: [(&str, &str); 15] = [
     (
         "Which pods does this taint evict, when, and where can they run next?",
         "plan --taint NODE KEY=VALUE:NoExecute",
@@ -15,6 +15,7 @@ pub(crate) const QUESTIONS: [(&str, &str); 14] = [
     ("Which pods are evicted next, and when?", "pending -A, pending -w"),
     ("Which replica leads, and what delays due pods?", "status"),
     ("What happens in the cluster right now, in a browser?", "board"),
+    ("What happened to this pod last night?", "history pod/NAME -f RECORD"),
     ("Would this version decide as the one of last night did?", "replay FOLDER"),
     ("Does this toleration do what its author intends?", "lint -f FILE"),
     ("Is this cluster ready, and does exactly one controller evict pods?", "doctor --pre, doctor"),

@@ -18,7 +18,7 @@ struct CommandPage {
 /// Examples that `documents/examples.rs` runs in a sandbox, as it does with docs/taint.md.
 const COMMANDS: &str = include_str!("../../tests/documents/examples/commands.md");
 
-const PAGES: [CommandPage; 21] = [
+const PAGES: [CommandPage; 22] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
@@ -125,6 +125,11 @@ const PAGES: [CommandPage; 21] = [
             "taintward doctor --pre -f kubeadm.yaml",
         )),
         besides: "[docs/doctor.md](../doctor.md) describes every check and its permissions.",
+    },
+    CommandPage {
+        verb: "history",
+        example: None,
+        besides: "[docs/record.md](../record.md) describes records, and what a history shows.",
     },
     CommandPage {
         verb: "replay",

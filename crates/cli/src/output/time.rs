@@ -22,6 +22,11 @@ pub(crate) fn lasting(now: Wall, since: Wall, zone: &TimeZone) -> String {
     local(now, since, zone).map_or_else(|| format!("for {length}"), |since| format!("{since}, for {length}"))
 }
 
+/// `14:03:11`, or with the date if it is not that of `now`.
+pub(crate) fn clock(now: Wall, at: Wall, zone: &TimeZone) -> String {
+    local(now, at, zone).unwrap_or_else(|| "a time outside the supported dates".to_owned())
+}
+
 /// `14:03:11`, or with the date if it is not today's; `None`: it is later than the latest supported date.
 fn local(now: Wall, at: Wall, zone: &TimeZone) -> Option<String> {
     let zoned =

@@ -1,9 +1,10 @@
 //! Reports the notices of the eviction engine: log lines, metrics and events.
 
-use super::{EvictionController, brake_report, messages};
+use super::{EvictionController, brake_report};
 use crate::controller::ReportSink;
 use crate::controller_context::ControllerContext;
 use crate::event_recorder::PodEvent;
+use crate::eviction_messages;
 use crate::metrics::{DeletionTimes, Queue, Sign};
 use crate::settings::{ORIGINAL_OFF, WriteMode};
 use crate::text_time::{length, moment};
@@ -120,10 +121,10 @@ impl<'a> EvictionReport<'a> {
             taint,
             policy = grounds.policy.as_ref().map(|policy| &*policy.name),
             late_seconds = now.mono.since(due).as_secs_f64(),
-            reason = messages::why(&pod.node, grounds, now),
+            reason = eviction_messages::why(&pod.node, grounds, now),
             "pod evicted"
         );
-        let note = messages::evicted(&pod.node, grounds, now);
+        let note = eviction_messages::evicted(&pod.node, grounds, now);
         self.record(("Evict", "Marking for deletion"), pod, &grounds.name, note);
     }
 
@@ -196,7 +197,7 @@ impl<'a> EvictionReport<'a> {
         reason: CancellationReason,
         taint: Option<&Taint>,
     ) {
-        let why = messages::why_cancelled(&pod.node, reason, taint);
+        let why = eviction_messages::why_cancelled(&pod.node, reason, taint);
         if self.sink.lines.admit("countdown cancelled", self.now.mono) {
             tracing::info!(
                 pod = name.as_str(),
@@ -209,7 +210,7 @@ impl<'a> EvictionReport<'a> {
         }
         let goes_on = !matches!(reason, CancellationReason::PodFinished | CancellationReason::PodDeleted);
         if goes_on && self.context.may_write() {
-            let note = messages::cancelled(name, &why);
+            let note = eviction_messages::cancelled(name, &why);
             self.record(("CancelEviction", "Cancelling deletion of"), pod, name, note);
         }
     }

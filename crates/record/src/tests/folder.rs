@@ -1,6 +1,7 @@
 //! Tests records in a folder: which files there are, and what becomes of a folder that cannot be written.
 
-use super::{PROGRAM, TappedLoop, at};
+use super::{PROGRAM, at, run};
+use crate::testkit::TappedLoop;
 use crate::{
     EngineRecorder, FolderLimits, Frame, FrameSink, RecordReader, Replay, ReplaySummary, SegmentLimits,
     record_files,
@@ -47,7 +48,7 @@ impl FrameSink for Waits {
 fn run_in(folder: &Path, limits: FolderLimits) {
     let recorder = EngineRecorder::in_folder(folder, PROGRAM, limits).unwrap();
     let segments = SegmentLimits { age: Span::from_secs(10), bytes: usize::MAX };
-    TappedLoop::new(Waits(recorder), segments).run();
+    run(&mut TappedLoop::new(Waits(recorder), segments));
 }
 
 fn replay_folder(folder: &Path) -> ReplaySummary {
@@ -96,7 +97,7 @@ fn a_folder_that_vanishes_stops_the_record_and_nothing_else() {
     fs::remove_dir_all(&folder.0).unwrap();
     let segments = SegmentLimits { age: Span::from_secs(10), bytes: usize::MAX };
     let mut tapped = TappedLoop::new(recorder.clone(), segments);
-    tapped.run();
+    run(&mut tapped);
     recorder.finish();
     fs::create_dir_all(&folder.0).unwrap();
     // The tap learns of it with the next frame, and begins a new segment after its pause.
@@ -104,7 +105,7 @@ fn a_folder_that_vanishes_stops_the_record_and_nothing_else() {
         tapped.turn(at(second));
         recorder.finish();
     }
-    tapped.tap.flush(at(140));
+    tapped.end(at(140));
     recorder.finish();
     let summary = replay_folder(&folder.0);
     let (first, last) = summary.times.unwrap();

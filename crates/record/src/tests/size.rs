@@ -1,13 +1,14 @@
 //! Measures how many bytes of a record an event takes.
 
-use super::{TappedLoop, at, recorder, replayed};
+use super::{at, recorder, replayed};
 use crate::SegmentLimits;
+use crate::testkit::TappedLoop;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::fact::PodFact;
 use taintward_core::hash::fnv1a;
 use taintward_core::identity::{PodId, PodName, Uid};
 use taintward_core::object_event::ObjectEvent;
-use taintward_core::testkit::{node_health_tolerations, pod};
+use taintward_core::testkit::{node, node_health_tolerations, pod};
 use taintward_core::time::{Mono, Now, Span};
 
 /// A pod as an API server shows it: random in what is random there, with the tolerations that admission adds.
@@ -34,7 +35,7 @@ fn bytes_per_event(pods: impl Iterator<Item = PodFact>) -> f64 {
     let recorder = recorder();
     let mut tapped = TappedLoop::new(recorder.clone(), SegmentLimits::default());
     tapped.turn(at(0));
-    tapped.list([pod("a").at_version(5), pod("b").at_version(6)], at(0));
+    tapped.list([node("n1")], [pod("a").at_version(5), pod("b").at_version(6)], at(0));
     let before = recorder.to_bytes().len();
     let mut events = 0;
     for fact in pods {
@@ -46,7 +47,7 @@ fn bytes_per_event(pods: impl Iterator<Item = PodFact>) -> f64 {
             tapped.turn(now);
         }
     }
-    tapped.tap.flush(at(1_000));
+    tapped.end(at(1_000));
     replayed(&recorder.to_bytes()).unwrap();
     (recorder.to_bytes().len() - before) as f64 / events as f64
 }

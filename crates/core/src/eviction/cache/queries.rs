@@ -49,6 +49,16 @@ impl Cache {
         })
     }
 
+    /// Returns all pods that are bound to a node, with their names.
+    pub(in crate::eviction) fn named_pods(&self) -> impl Iterator<Item = (PodRef, &PodName)> {
+        self.pods().map(|(node, pod)| (PodRef { node: node.clone(), uid: pod.uid().clone() }, pod.name()))
+    }
+
+    /// Returns the NoExecute taints of a node.
+    pub(in crate::eviction) fn node_taints(&self, node: &NodeName) -> &[TaintInstance] {
+        self.nodes.get(node).map_or(&[], |entry| entry.taints())
+    }
+
     /// Returns the name of a pod, if it is known.
     pub(in crate::eviction) fn name(&self, pod: &PodRef) -> Option<&PodName> {
         self.nodes.get(&pod.node)?.pods.get(&pod.uid).map(PodEntry::name)

@@ -19,7 +19,7 @@ pub(crate) fn cancelled(pod: &PodName, why: &str) -> String {
 }
 
 /// Why a countdown ended without a deletion, in one sentence.
-pub(crate) fn why_cancelled(node: &NodeName, reason: CancellationReason, taint: Option<&Taint>) -> String {
+pub fn why_cancelled(node: &NodeName, reason: CancellationReason, taint: Option<&Taint>) -> String {
     let taint = taint.map(|taint| format!("taint {taint}"));
     let taint = taint.as_deref();
     match reason {
@@ -88,7 +88,7 @@ fn held(span: Span) -> String {
 
 /// The source of a taint start, as text. Times of objects have whole seconds and come from another clock, so the start
 /// is the latest that they allow (S3).
-pub(crate) const fn source(source: TaintStartSource) -> &'static str {
+pub const fn source(source: TaintStartSource) -> &'static str {
     match source {
         TaintStartSource::SeenLive => "observed live",
         TaintStartSource::TimeAdded => "at the latest; by its timeAdded",

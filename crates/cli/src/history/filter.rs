@@ -1,0 +1,44 @@
+//! Defines which objects a history is about, and from when on.
+
+use taintward_core::identity::{NodeName, PodName};
+use taintward_core::time::Wall;
+
+/// The objects, and the time. Without objects, a history has the decisions about all of them, without the details.
+#[derive(Clone, Debug, Default)]
+pub(super) struct HistoryFilter {
+    /// Names of pods.
+    pub(super) pods: Vec<String>,
+    /// The namespace of pods; `None`: any.
+    pub(super) namespace: Option<String>,
+    /// Names of nodes.
+    pub(super) nodes: Vec<String>,
+    /// Older entries are left out.
+    pub(super) since: Option<Wall>,
+}
+
+impl HistoryFilter {
+    /// Whether objects are named.
+    pub(super) const fn is_detailed(&self) -> bool {
+        !self.pods.is_empty() || !self.nodes.is_empty()
+    }
+
+    /// Whether the pod, or its node, is named.
+    pub(super) fn names_pod(&self, pod: &PodName, node: &NodeName) -> bool {
+        let is_named = self.pods.iter().any(|name| name == pod.name()) && self.admits_namespace(pod);
+        is_named || self.names_node(node)
+    }
+
+    /// Whether the node is named.
+    pub(super) fn names_node(&self, node: &NodeName) -> bool {
+        self.nodes.iter().any(|name| name == node.as_str())
+    }
+
+    /// Whether a decision about a pod belongs to the history.
+    pub(super) fn admits_pod(&self, pod: &PodName, node: &NodeName) -> bool {
+        if self.is_detailed() { self.names_pod(pod, node) } else { self.admits_namespace(pod) }
+    }
+
+    fn admits_namespace(&self, pod: &PodName) -> bool {
+        self.namespace.as_deref().is_none_or(|namespace| namespace == pod.namespace())
+    }
+}
