@@ -3,6 +3,7 @@
 mod entry;
 mod eviction_entries;
 mod filter;
+mod history_pod;
 mod list;
 mod node_entries;
 mod seconds_entries;
@@ -10,7 +11,6 @@ mod sentences;
 #[cfg(test)]
 mod tests;
 mod timeline;
-mod tracked_pod;
 
 use crate::args::{duration, object_names};
 use crate::completion_kind::CompletionKind;
@@ -24,8 +24,9 @@ use filter::HistoryFilter;
 use list::History;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use taintward_core::time::Wall;
+use taintward_kube::clock::Clock;
 use timeline::Timeline;
 
 /// Exit codes of `taintward history`.
@@ -92,9 +93,8 @@ impl HistoryArgs {
             those.map(|target| target.name.clone()).collect()
         };
         let since = self.since.map(|length| {
-            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            let micros = now.saturating_sub(length).as_micros();
-            Wall::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+            let micros = i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
+            Wall::from_micros(Clock::system().now().wall.as_micros().saturating_sub(micros))
         });
         HistoryFilter {
             pods: names(TargetKind::Pod),

@@ -112,11 +112,11 @@ impl Default for Replay {
 /// The replay of one controller.
 struct ControllerReplay<E> {
     follower: EngineFollower<E>,
-    comparison: Comparison,
+    comparison: CallComparison,
 }
 
 /// Compares the calls of an engine with what the engine of this program does.
-struct Comparison {
+struct CallComparison {
     summary: ReplaySummary,
 }
 
@@ -124,7 +124,7 @@ impl<E: RecordedEngine> ControllerReplay<E> {
     const fn new(controller: RecordedController) -> Self {
         let summary =
             ReplaySummary { controller, segments: 0, inputs: 0, effects: 0, notices: 0, times: None };
-        Self { follower: EngineFollower::new(), comparison: Comparison { summary } }
+        Self { follower: EngineFollower::new(), comparison: CallComparison { summary } }
     }
 
     fn read(&mut self, frame: &Frame) -> Result<(), ReplayError> {
@@ -132,7 +132,7 @@ impl<E: RecordedEngine> ControllerReplay<E> {
     }
 }
 
-impl<E: RecordedEngine> CallVisitor<E> for Comparison {
+impl<E: RecordedEngine> CallVisitor<E> for CallComparison {
     type Error = ReplayError;
 
     fn begin(&mut self, _: &E, _: Option<&E>) {
@@ -168,7 +168,7 @@ impl<E: RecordedEngine> CallVisitor<E> for Comparison {
     }
 }
 
-impl Comparison {
+impl CallComparison {
     fn compare<T: PartialEq + Debug>(&self, recorded: &T, replayed: &T, now: Now) -> Result<(), ReplayError> {
         if recorded == replayed {
             return Ok(());

@@ -6,8 +6,8 @@ mod requests;
 
 use super::entry::{EntryLog, HistoryEvent, HistoryObject};
 use super::filter::HistoryFilter;
+use super::history_pod::HistoryPod;
 use super::sentences;
-use super::tracked_pod::TrackedPod;
 use crate::messages::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::engine::Engine as _;
@@ -20,7 +20,7 @@ use taintward_record::{CallVisitor, EngineCall, RecordError, RecordedCall};
 pub(super) struct EvictionEntries {
     pub(super) log: EntryLog,
     /// The pods that the history is about, as long as the engine knows them.
-    pods: BTreeMap<Uid, TrackedPod>,
+    pods: BTreeMap<Uid, HistoryPod>,
     /// All nodes on which they were.
     nodes: BTreeSet<NodeName>,
     /// What is told at the next call.
@@ -94,7 +94,7 @@ impl EvictionEntries {
         }
     }
 
-    fn tells_node(&self, node: &NodeName) -> bool {
+    fn includes_node(&self, node: &NodeName) -> bool {
         self.log.filter.names_node(node) || self.pods.values().any(|pod| pod.node == *node)
     }
 
@@ -103,11 +103,11 @@ impl EvictionEntries {
         self.pods.iter().map(|(uid, pod)| pod.reference(uid)).collect()
     }
 
-    fn track(&mut self, engine: &EvictionEngine, pod: PodRef, name: &PodName, now: Now) -> &mut TrackedPod {
+    fn track(&mut self, engine: &EvictionEngine, pod: PodRef, name: &PodName, now: Now) -> &mut HistoryPod {
         self.nodes.insert(pod.node.clone());
         let verdict = engine.explain(&pod, now).map(|(_, verdict, _)| verdict);
         let tracked = self.pods.entry(pod.uid);
-        tracked.or_insert_with(|| TrackedPod::new(name.clone(), pod.node, verdict.as_ref()))
+        tracked.or_insert_with(|| HistoryPod::new(name.clone(), pod.node, verdict.as_ref()))
     }
 
     fn track_all(&mut self, engine: &EvictionEngine, now: Now) {
@@ -122,7 +122,7 @@ impl EvictionEntries {
     }
 
     /// Tells the state of all that the history is about.
-    fn tell_state(&mut self, engine: &EvictionEngine, now: Now) {
+    fn report_state(&mut self, engine: &EvictionEngine, now: Now) {
         const EVENT: HistoryEvent = HistoryEvent::RecordBegan;
         self.find_deleted(engine, (self.tracked(), ", since a time that is not recorded"), now);
         if !self.log.filter.is_detailed() {
@@ -186,7 +186,7 @@ impl EvictionEntries {
     }
 
     /// Tells how the record goes on, at its begin and after a gap.
-    fn tell_begin(&mut self, engine: &EvictionEngine, begin: &SegmentBegin, now: Now) {
+    fn report_begin(&mut self, engine: &EvictionEngine, begin: &SegmentBegin, now: Now) {
         self.track_all(engine, now);
         if let (SegmentBegin::AfterGap, Some(last)) = (begin, self.last) {
             let message = format!("nothing is recorded since {}", sentences::wall_time(last.wall, now));
@@ -198,7 +198,7 @@ impl EvictionEntries {
                 HistoryEvent::ListingBegan,
                 "Taintward lists all nodes and pods".to_owned(),
             ),
-            false => self.tell_state(engine, now),
+            false => self.report_state(engine, now),
         }
     }
 }
@@ -221,7 +221,7 @@ impl CallVisitor<EvictionEngine> for EvictionEntries {
         now: Now,
     ) -> Result<(), RecordError> {
         if let Some(begin) = self.begin.take() {
-            self.tell_begin(engine, &begin, now);
+            self.report_begin(engine, &begin, now);
         }
         self.last = Some(now);
         match call {
@@ -232,7 +232,7 @@ impl CallVisitor<EvictionEngine> for EvictionEntries {
                 self.find_deleted(engine, candidates, now);
                 if self.is_listing && engine.is_synced() {
                     self.is_listing = false;
-                    self.tell_state(engine, now);
+                    self.report_state(engine, now);
                 }
             }
             EngineCall::Tick => {

@@ -107,16 +107,16 @@ fn a_pod_that_was_evicted_has_a_history_from_the_taint_to_the_end() {
     ];
     let history = history(&night(), pod_filter(api));
     assert_eq!(lines(&history), expected);
-    // Its node goes on without it, and the other pods of the node are not told.
+    // Its node goes on without it, and the other pods of the node are not reported.
     let late = history.entries.last().unwrap();
     assert_eq!((late.event, late.at), (HistoryEvent::PodDeleted, Wall::from_secs(NIGHT + 302)));
 }
 
 #[test]
 fn a_pod_that_stayed_has_the_reason() {
-    let told = lines(&history(&night(), pod_filter("db-0")));
+    let reported = lines(&history(&night(), pod_filter("db-0")));
     assert_eq!(
-        told[3..],
+        reported[3..],
         [
             "03:00:00 n2 got taint node.kubernetes.io/not-ready:NoExecute".to_owned(),
             format!("03:00:00 db-0 leaves at 03:20:00, in 20m: {BECAUSE} 20m"),
@@ -130,9 +130,9 @@ fn a_pod_that_stayed_has_the_reason() {
 #[test]
 fn without_a_name_there_are_the_decisions_alone() {
     let history = history(&night(), HistoryFilter::default());
-    let told: Vec<HistoryEvent> = history.entries.iter().map(|entry| entry.event).collect();
+    let reported: Vec<HistoryEvent> = history.entries.iter().map(|entry| entry.event).collect();
     assert_eq!(
-        told,
+        reported,
         [
             HistoryEvent::ListingBegan,
             HistoryEvent::RecordBegan,
@@ -198,8 +198,8 @@ fn another_client_a_gap_and_a_missing_response_are_told() {
     after.apply_node(node("n2").at_version(9).tainted([taint("gpu")]), at(62));
     after.turn(at(62));
     after.end(at(63));
-    let told = |name| lines(&history(&recorder.to_bytes(), pod_filter(name)));
-    let first = told("web-0");
+    let reported = |name| lines(&history(&recorder.to_bytes(), pod_filter(name)));
+    let first = reported("web-0");
     for line in [
         "03:00:05 web-0 is terminating: another client deleted it",
         "03:01:00 cluster nothing is recorded since 03:00:05",
@@ -207,7 +207,7 @@ fn another_client_a_gap_and_a_missing_response_are_told() {
     ] {
         assert!(first.contains(&line.to_owned()), "{line}: {first:#?}");
     }
-    let second = told("web-1");
+    let second = reported("web-1");
     let last = second.last().unwrap();
     assert_eq!(
         last,

@@ -44,14 +44,21 @@ impl Timeline {
     /// The entries, the oldest first; those of one moment in the order in which the controllers pass a taint on.
     pub(super) fn finish(mut self) -> Vec<HistoryEntry> {
         self.eviction.1.finish();
-        let is_told = |entry: &HistoryEntry| match &entry.object {
+        let is_included = |entry: &HistoryEntry| match &entry.object {
             HistoryObject::Node(node) if self.filter.is_detailed() => {
                 self.filter.names_node(node) || self.eviction.1.nodes().contains(node)
             }
             _ => true,
         };
-        let mut entries: Vec<HistoryEntry> =
-            self.nodes.1.log.entries.into_iter().chain(self.seconds.1.log.entries).filter(is_told).collect();
+        let mut entries: Vec<HistoryEntry> = self
+            .nodes
+            .1
+            .log
+            .entries
+            .into_iter()
+            .chain(self.seconds.1.log.entries)
+            .filter(is_included)
+            .collect();
         entries.extend(self.eviction.1.log.entries);
         entries.sort_by_key(|entry| entry.at);
         entries

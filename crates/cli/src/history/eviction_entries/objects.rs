@@ -14,14 +14,14 @@ use taintward_core::time::Now;
 impl EvictionEntries {
     pub(super) fn node_event(&mut self, engine: &EvictionEngine, event: &ObjectEvent<NodeFact>, now: Now) {
         match event {
-            ObjectEvent::Applied { fact, listed } if self.tells_node(&fact.name) => {
+            ObjectEvent::Applied { fact, listed } if self.includes_node(&fact.name) => {
                 self.node_applied(engine, fact, *listed, now);
             }
-            ObjectEvent::Deleted(object) if self.tells_node(&object.node_name()) => {
+            ObjectEvent::Deleted(object) if self.includes_node(&object.node_name()) => {
                 let node = object.node_name();
                 self.add_node(now, &node, HistoryEvent::NodeDeleted, "was deleted".to_owned());
             }
-            ObjectEvent::Undecodable(object) if self.tells_node(&object.node_name()) => {
+            ObjectEvent::Undecodable(object) if self.includes_node(&object.node_name()) => {
                 let message = "cannot be decoded, so that its pods are not evicted".to_owned();
                 self.add_node(now, &object.node_name(), HistoryEvent::NodeUndecodable, message);
             }

@@ -1,8 +1,8 @@
 //! Tells which requests taint-eviction-controller sent, and how the API server responded.
 
 use super::super::entry::HistoryEvent;
+use super::super::history_pod::request_text;
 use super::super::sentences;
-use super::super::tracked_pod::request_text;
 use super::EvictionEntries;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::LiveRead;
@@ -34,7 +34,7 @@ impl EvictionEntries {
         match input {
             EvictionInput::Nodes(event) if !self.is_listing => self.node_event(engine, event, now),
             EvictionInput::Pods(event) => self.pod_event(engine, event, now),
-            EvictionInput::NodeConfirmed { node, result, .. } if self.tells_node(node) => {
+            EvictionInput::NodeConfirmed { node, result, .. } if self.includes_node(node) => {
                 let what = match result {
                     Ok(LiveRead::Found(_)) => return,
                     Ok(LiveRead::NotFound) => "does not exist any more".to_owned(),

@@ -8,7 +8,7 @@ use taintward_core::toleration::Toleration;
 use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, Verdict};
 
 /// A pod that a history is about.
-pub(super) struct TrackedPod {
+pub(super) struct HistoryPod {
     pub(super) name: PodName,
     pub(super) node: NodeName,
     /// `None` before the record contains its object.
@@ -22,7 +22,7 @@ pub(super) struct TrackedPod {
     pub(super) request: Option<(&'static str, Mono)>,
 }
 
-impl TrackedPod {
+impl HistoryPod {
     /// A pod as the engine knows it.
     pub(super) fn new(name: PodName, node: NodeName, verdict: Option<&Verdict>) -> Self {
         let life_phase = match verdict.map(|verdict| verdict.outcome) {
