@@ -137,7 +137,7 @@ impl WebhookListener {
         checks.push(Check::new("stopping", Scope::Ready, is_going_on(&stopping)));
         checks.push(Check::new("certificate", Scope::Ready, has_certificate(&live_certificate, clock)));
         let page = Arc::new(CachedPage::new(service.metrics.clone(), METRICS_AGE));
-        let admin = Arc::new(Admin { metrics: page, checks });
+        let admin = Arc::new(Admin { metrics: page, record: None, checks });
         let mut beside = JoinSet::new();
         let mut here = Some(Arc::clone(&admin));
         if let Some(listener) = metrics {

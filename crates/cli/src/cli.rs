@@ -18,6 +18,7 @@ use crate::install::{self, InstallArgs};
 use crate::lint::{self, LintArgs};
 use crate::pending::{self, PendingArgs};
 use crate::plan::{self, PlanArgs};
+use crate::record_command::{self, RecordCommandArgs};
 use crate::replay::{self, ReplayArgs};
 use crate::run::RunOptions;
 use crate::sandbox::SandboxCommand;
@@ -185,9 +186,17 @@ pub(crate) enum ProgramCommand {
     /// Tells from a record what happened to pods and nodes: which taint, since when, what Taintward tried, and who deleted
     #[command(
         args_override_self = true,
-        after_help = "taintward history -f /var/lib/taintward/record                          the decisions about all pods\ntaintward history pod/web-1 -n shop --since 3h -f /var/lib/taintward/record\ntaintward history node/n1 -f /var/lib/taintward/record                  a node and its pods\n\nThe command reads files that taintward run --record-dir has written. Exit codes: 0 the history is printed, 1 nothing is recorded about a named object, the record cannot be read, or the command line is invalid."
+        mut_arg("server_address", |arg| arg.hide(true)),
+        after_help = "taintward history -f /var/lib/taintward/record                          the decisions about all pods\ntaintward history pod/web-1 -n shop --since 3h -f /var/lib/taintward/record\ntaintward history node/n1 -f /var/lib/taintward/record                  a node and its pods\n\nWithout -f, the command reads the record of a running controller, as taintward record does. Exit codes: 0 the history is printed, 1 nothing is recorded about a named object, the record cannot be read, or the command line is invalid."
     )]
     History(Box<HistoryArgs>),
+    /// Fetches the record of a running controller: what it observed and decided in the last ten minutes
+    #[command(
+        args_override_self = true,
+        mut_arg("server_address", |arg| arg.hide(true)),
+        after_help = "kubectl port-forward -n kube-system POD 10358 &\ntaintward record\ntaintward history -f taintward.record\n\nThe controller needs --secure-port, and the user of the kubeconfig a token that may get the non-resource URL /record. taintward status shows which replica leads. Exit codes: 0 the record is written, 1 it could not be fetched or written, or the command line is invalid."
+    )]
+    Record(Box<RecordCommandArgs>),
     /// Replays a record of `taintward run --record-dir`: does this program decide the same?
     #[command(
         args_override_self = true,
@@ -252,6 +261,7 @@ fn exit_codes_of(verb: &str) -> &'static [(u8, &'static str)] {
         "doctor" => &doctor::EXIT_CODES,
         "board" => &board_command::EXIT_CODES,
         "history" => &history::EXIT_CODES,
+        "record" => &record_command::EXIT_CODES,
         "replay" => &replay::EXIT_CODES,
         "version" => &version::EXIT_CODES,
         "completion" | "docs" | short_help::OPTIONS => &exit_codes::PRINTING,

@@ -12,6 +12,7 @@ use crate::lint;
 use crate::output;
 use crate::pending;
 use crate::plan;
+use crate::record_command;
 use crate::replay;
 use crate::run;
 use crate::sandbox;
@@ -71,6 +72,7 @@ fn run(command: ProgramCommand) -> ExitCode {
         ProgramCommand::Release(options) => stderr::exit_code(hold::release(&options)),
         ProgramCommand::Guard(options) => stderr::exit_code(guard::run(&options)),
         ProgramCommand::History(options) => history::run(&options),
+        ProgramCommand::Record(options) => record_command::run(&options),
         ProgramCommand::Replay(options) => replay::run(&options),
         ProgramCommand::Version(options) => version::run(&options),
         ProgramCommand::Options => print(&cli::connection_flags()),

@@ -17,16 +17,19 @@ use crate::completion_kind::CompletionKind;
 use crate::explain::{Target, TargetKind, parse_targets};
 use crate::output::{OutputArgs, PrintError};
 use crate::record_files::{self, RecordFilesError};
+use crate::running_record::{RunningRecordArgs, RunningRecordError};
 use crate::stderr;
 use clap::Args;
 use entry::HistoryObject;
 use filter::HistoryFilter;
 use list::History;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use taintward_core::time::Wall;
 use taintward_kube::clock::Clock;
+use taintward_record::RecordReader;
 use timeline::Timeline;
 
 /// Exit codes of `taintward history`.
@@ -45,9 +48,9 @@ pub(crate) struct HistoryArgs {
     /// all nodes and pods
     #[arg(value_name = "TYPE/NAME", add = CompletionKind::Explained.completer())]
     objects: Vec<String>,
-    /// The record: a folder that --record-dir named, or a file of it
+    /// The record: a folder that --record-dir named, or a file. The default is that of a running controller
     #[arg(short, long, value_name = "FILE|FOLDER")]
-    filename: PathBuf,
+    filename: Option<PathBuf>,
     /// The namespace of the pods. The default is every namespace
     #[arg(short, long, value_name = "NAMESPACE", value_parser = object_names::namespace)]
     namespace: Option<String>,
@@ -56,6 +59,8 @@ pub(crate) struct HistoryArgs {
     since: Option<Duration>,
     #[command(flatten)]
     output: OutputArgs,
+    #[command(flatten)]
+    running: RunningRecordArgs,
 }
 
 /// Why there is no history.
@@ -63,6 +68,8 @@ pub(crate) struct HistoryArgs {
 enum HistoryError {
     #[error(transparent)]
     Files(#[from] RecordFilesError),
+    #[error(transparent)]
+    Fetch(#[from] RunningRecordError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -110,7 +117,10 @@ pub(crate) fn run(options: &HistoryArgs) -> ExitCode {
 }
 
 fn history(options: &HistoryArgs) -> Result<ExitCode, HistoryError> {
-    let history = History::read(&options.filename, options.filter())?;
+    let history = match &options.filename {
+        Some(record) => History::read(record, options.filter())?,
+        None => History::fetch(&options.running, options.filter())?,
+    };
     let missing = history.missing(&options.targets().unwrap_or_default());
     match options.output.is_for_people() && history.entries.is_empty() {
         true => stderr::line("", format!("Nothing of that is recorded in {}.", history.from)),
@@ -126,13 +136,20 @@ fn history(options: &HistoryArgs) -> Result<ExitCode, HistoryError> {
 impl History {
     fn read(record: &Path, filter: HistoryFilter) -> Result<Self, RecordFilesError> {
         let (mut timeline, mut cut_off) = (Timeline::new(filter), Vec::new());
-        for path in record_files::files(record)? {
-            let failed = |error| RecordFilesError::read(&path, error);
-            let mut reader = record_files::open(&path).map_err(failed)?;
-            timeline.read(&mut reader).map_err(failed)?;
+        record_files::read_all(record, |path, reader| {
+            timeline.read(reader)?;
             cut_off.extend(reader.is_cut_off().then(|| path.display().to_string()));
-        }
+            Ok(ControlFlow::Continue(()))
+        })?;
         Ok(Self { from: record.display().to_string(), entries: timeline.finish(), cut_off })
+    }
+
+    fn fetch(from: &RunningRecordArgs, filter: HistoryFilter) -> Result<Self, RunningRecordError> {
+        let (record, mut timeline) = (from.fetch()?, Timeline::new(filter));
+        let failed = |error| from.not_a_record(error);
+        let mut reader = RecordReader::open(&record[..]).map_err(failed)?;
+        timeline.read(&mut reader).map_err(failed)?;
+        Ok(Self { from: from.place(), entries: timeline.finish(), cut_off: Vec::new() })
     }
 
     /// The named objects about which there is no entry.

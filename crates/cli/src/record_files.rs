@@ -1,9 +1,14 @@
 //! Finds and opens the files of a record that a command line names.
 
+use crate::stderr;
 use std::fs::File;
-use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::io::BufReader;
+use std::ops::ControlFlow;
+use std::path::Path;
 use taintward_record::{RecordError, RecordReader, record_files};
+
+/// A file that is being read.
+pub(crate) type FileReader = RecordReader<BufReader<File>>;
 
 /// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -15,25 +20,40 @@ pub(crate) enum RecordFilesError {
 }
 
 impl RecordFilesError {
-    pub(crate) fn read(path: &Path, error: RecordError) -> Self {
+    fn read(path: &Path, error: RecordError) -> Self {
         Self::Read { path: path.display().to_string(), error }
     }
 }
 
-/// The files, the oldest first: those of a folder, or the one.
-pub(crate) fn files(record: &Path) -> Result<Vec<PathBuf>, RecordFilesError> {
+/// Reads the files, the oldest first: those of a folder, or the one. `read` may end it. Those of a folder that another
+/// version has written in its own format are left out with a note, if there are others.
+pub(crate) fn read_all(
+    record: &Path,
+    mut read: impl FnMut(&Path, &mut FileReader) -> Result<ControlFlow<()>, RecordError>,
+) -> Result<(), RecordFilesError> {
     if !record.is_dir() {
-        return Ok(vec![record.to_owned()]);
+        let read = open(record).and_then(|mut reader| read(record, &mut reader));
+        return read.map(drop).map_err(|error| RecordFilesError::read(record, error));
     }
-    let files = record_files(record).map_err(|error| RecordFilesError::read(record, error))?;
-    if files.is_empty() {
-        return Err(RecordFilesError::Empty(record.display().to_string()));
+    let (mut is_empty, mut other) = (true, None);
+    for path in record_files(record).map_err(|error| RecordFilesError::read(record, error))? {
+        // One at a time: a record may have more files than a process may open.
+        match open(&path).and_then(|mut reader| read(&path, &mut reader)) {
+            Ok(ControlFlow::Continue(())) => is_empty = false,
+            Ok(ControlFlow::Break(())) => return Ok(()),
+            Err(error @ RecordError::OtherFormat { .. }) => {
+                stderr::note(format!("{} is left out: {error}", path.display()));
+                other = Some(RecordFilesError::read(&path, error));
+            }
+            Err(error) => return Err(RecordFilesError::read(&path, error)),
+        }
     }
-    Ok(files)
+    match is_empty {
+        false => Ok(()),
+        true => Err(other.unwrap_or_else(|| RecordFilesError::Empty(record.display().to_string()))),
+    }
 }
 
-/// Opens a file.
-pub(crate) fn open(path: &Path) -> Result<RecordReader<BufReader<File>>, RecordError> {
-    let open = |path| -> Result<_, io::Error> { Ok(BufReader::new(File::open(path)?)) };
-    RecordReader::open(open(path)?)
+fn open(path: &Path) -> Result<FileReader, RecordError> {
+    RecordReader::open(BufReader::new(File::open(path)?))
 }

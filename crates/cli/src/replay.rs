@@ -8,6 +8,7 @@ use crate::stderr;
 use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use taintward_core::time::Wall;
@@ -63,25 +64,19 @@ fn replay(options: &ReplayArgs) -> Result<ExitCode, ReplayCommandError> {
 impl ReplayReport {
     fn of(record: &Path) -> Result<Self, RecordFilesError> {
         let (mut replay, mut cut_off, mut difference) = (Replay::new(), Vec::new(), None);
-        for path in record_files::files(record)? {
-            match read(&path, &mut replay) {
-                Ok(is_cut_off) => cut_off.extend(is_cut_off.then(|| path.display().to_string())),
-                Err(ReplayError::Record(error)) => return Err(RecordFilesError::read(&path, error)),
-                Err(ReplayError::Differs(first)) => {
-                    difference = Some(*first);
-                    break;
-                }
+        record_files::read_all(record, |path, reader| match replay.read(reader) {
+            Ok(()) => {
+                cut_off.extend(reader.is_cut_off().then(|| path.display().to_string()));
+                Ok(ControlFlow::Continue(()))
             }
-        }
+            Err(ReplayError::Record(error)) => Err(error),
+            Err(ReplayError::Differs(first)) => {
+                difference = Some(*first);
+                Ok(ControlFlow::Break(()))
+            }
+        })?;
         Ok(Self { controllers: replay.summaries().cloned().collect(), cut_off, difference })
     }
-}
-
-/// Replays a file. Returns whether it is cut off.
-fn read(path: &Path, replay: &mut Replay) -> Result<bool, ReplayError> {
-    let mut record = record_files::open(path)?;
-    replay.read(&mut record)?;
-    Ok(record.is_cut_off())
 }
 
 /// As programs read times.

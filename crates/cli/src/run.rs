@@ -6,6 +6,7 @@ mod cluster_args;
 mod election_args;
 mod node_health_args;
 mod record_args;
+mod record_dump;
 mod run_args;
 mod run_args_error;
 mod serving_args;
@@ -17,6 +18,7 @@ use crate::confirm;
 use crate::runtime::Runtime;
 use crate::stderr;
 use std::borrow::Cow;
+use std::env;
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
@@ -64,7 +66,6 @@ pub(crate) fn run(options: RunOptions) -> ExitCode {
         stderr::error(format!("cannot start logging: {error}"));
         return ExitCode::FAILURE;
     }
-    logging::end_on_panic();
     for notice in &options.notices {
         tracing::warn!(flag = &*notice.flag, reason = notice.text, "a flag needs attention");
     }
@@ -88,7 +89,7 @@ fn before_start(options: &RunOptions) -> Result<Runtime, RunCommandError> {
 /// Whether the process may start. A user who starts it on a terminal is asked first, because the kubeconfig may name
 /// another cluster than intended; not inside a cluster, and not with an explicit `--mode`.
 async fn is_confirmed(options: &RunOptions) -> io::Result<bool> {
-    let in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    let in_cluster = env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     if !options.needs_confirmation || in_cluster || !confirm::is_possible() {
         return Ok(true);
     }
@@ -110,16 +111,17 @@ fn question(cluster: &str, controllers: &EnabledControllers) -> String {
 
 fn drive(runtime: &Runtime, options: RunOptions) -> Result<(), RunCommandError> {
     let RunOptions { mut settings, record, .. } = options;
-    let failed = |error| RunCommandError::Record { folder: record.folder(), error };
+    let failed = |error| RunCommandError::Record { folder: record.place(), error };
     let recorder = record.recorder().map_err(failed)?;
-    settings.recorder.clone_from(&recorder);
+    settings.recorder = Some(recorder.clone());
+    let of_panic = recorder.clone();
+    logging::end_on_panic(move || record_dump::on_panic(&of_panic, &env::temp_dir()));
     let ended = runtime.block_on(async {
+        record_dump::on_signal(recorder.clone())?;
         let shutdown = Shutdown::on_signals()?;
         Ok(run_controllers(settings, shutdown).await?)
     });
-    if let Some(recorder) = recorder {
-        recorder.finish();
-    }
+    recorder.finish();
     ended
 }
 

@@ -79,7 +79,7 @@ pub(crate) enum SandboxError {
 
 /// Runs a sandbox, or injects faults into one. Only errors are logged; the board shows the rest.
 pub(crate) fn run(command: SandboxCommand) -> ExitCode {
-    logging::end_on_panic();
+    logging::end_on_panic(|| {});
     let done = || -> Result<(), Box<dyn Error>> {
         Runtime::new()?.block_on(async {
             match command {

@@ -3,7 +3,7 @@
 mod liveness;
 
 pub use liveness::LoopHeartbeat;
-pub use taintward_server::admin::{Admin, AdminListener, Check, CheckFn, ListenError, Scope};
+pub use taintward_server::admin::{Admin, AdminListener, Check, CheckFn, ListenError, RecordFn, Scope};
 
 #[cfg(test)]
 mod tests;

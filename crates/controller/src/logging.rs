@@ -5,6 +5,7 @@ mod log_counter;
 
 use std::io;
 use std::panic::PanicHookInfo;
+use std::sync::atomic::{AtomicBool, Ordering};
 pub use taintward_server::escape::escaped;
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
@@ -66,11 +67,14 @@ pub fn start(logging: LogSettings) -> Result<(), TryInitError> {
 }
 
 /// From now on a panic anywhere ends the process: a supervisor restarts it, and half a controller is worse than none
-/// (P30). Call it after [`start`], or alone.
-pub fn end_on_panic() {
-    let log = std::panic::take_hook();
+/// (P30). Call it after [`start`], or alone. `last`: what is done before the end, once: it may panic itself.
+pub fn end_on_panic(last: impl Fn() + Send + Sync + 'static) {
+    let (log, is_ending) = (std::panic::take_hook(), AtomicBool::new(false));
     std::panic::set_hook(Box::new(move |panic| {
         log(panic);
+        if !is_ending.swap(true, Ordering::Relaxed) {
+            last();
+        }
         std::process::abort();
     }));
 }

@@ -11,13 +11,13 @@ mod permissions;
 mod startup;
 mod watches;
 
-use crate::admin::{Admin, AdminListener, Check, ListenError};
+use crate::admin::{Admin, AdminListener, Check, ListenError, RecordFn};
 use crate::control_loop::LoopHealth;
 use crate::dedicated_pools::PoolStreamDemand;
 use crate::eviction::progress::StalledEvictions;
 use crate::eviction::{PolicyDemand, PolicyFollower};
 use crate::metrics::{ControllerMetrics, Resource};
-use crate::metrics_readers;
+use crate::path_readers;
 use crate::settings::{ControllerSettings, EvictionScope, Marking, WriteMode};
 use crate::shutdown::Shutdown;
 use crate::tasks::{AbortOnDrop, TaskSet};
@@ -181,8 +181,10 @@ async fn run_in(
     let watches = WatchSet::new(&settings);
     let mut startup = StartupState::new(&settings, rules, (&health_state, &watches), &clock);
     let checks = std::mem::take(&mut startup.checks);
-    let admin = Arc::new(Admin { metrics: health_state.metrics.clone(), checks });
-    let listening = metrics_readers::guard(listening, &client);
+    let record =
+        settings.recorder.clone().map(|recorder| -> RecordFn { Box::new(move || recorder.to_bytes()) });
+    let admin = Arc::new(Admin { metrics: health_state.metrics.clone(), record, checks });
+    let listening = path_readers::guard(listening, &client);
     let serving = tokio::spawn(async move { match listening.serve(admin).await {} });
 
     if let StartupOutcome::Stopped = startup.wait(&client, &health_state, &clock, &mut shutdown).await {

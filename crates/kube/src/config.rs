@@ -14,7 +14,7 @@ mod server_address;
 
 pub use config_source::entries;
 pub use observe::RequestObserver;
-pub use overrides::{ConfigOverrides, Impersonation};
+pub use overrides::{ConfigOverrides, Impersonation, ServerTrust};
 pub use probe::{ProbeError, ServerInfo, greet, probe};
 
 pub(crate) use credentials::NoCredentials;

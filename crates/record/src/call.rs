@@ -115,6 +115,11 @@ impl CallEncoder {
         self.block.len()
     }
 
+    /// The time of the last call.
+    pub(crate) const fn last(&self) -> Now {
+        self.last
+    }
+
     /// Returns the block, and begins the next one.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.last = ORIGIN;

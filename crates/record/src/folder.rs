@@ -119,8 +119,8 @@ impl FolderWriter {
             ended.file.sync_data()?;
         }
         self.make_room(now)?;
-        let path = self.folder.join(file_name(controller, now.wall));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&path)?;
+        let path = self.folder.join(file_name(controller.as_str(), now.wall));
+        let mut file = new_file(&path)?;
         file.write_all(&self.header.to_line())?;
         self.open.insert(controller, OpenFile { path, file, is_synced: false });
         Ok(())
@@ -148,9 +148,15 @@ impl FolderWriter {
     }
 }
 
-fn file_name(controller: RecordedController, begun: Wall) -> String {
+/// A file that only this user may read.
+pub(crate) fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)
+}
+
+/// The name of a file that begins, or was written, at this time.
+pub(crate) fn file_name(of: &str, begun: Wall) -> String {
     let begun = Timestamp::from_microsecond(begun.as_micros()).unwrap_or_default();
-    format!("{}-{}{SUFFIX}", begun.strftime(NAME_TIME), controller.as_str())
+    format!("{}-{of}{SUFFIX}", begun.strftime(NAME_TIME))
 }
 
 #[cfg(test)]
@@ -160,7 +166,7 @@ mod tests {
     #[test]
     fn names_tell_when_a_file_begins_and_other_files_are_left_alone() {
         let begun = Wall::from_micros(1_800_000_000_123_456);
-        let name = file_name(RecordedController::NodeLifecycle, begun);
+        let name = file_name("node-lifecycle-controller", begun);
         assert_eq!(name, "20270115T080000.123456Z-node-lifecycle-controller.record");
         assert_eq!(begun_at(&name), Some(begun));
         for other in ["notes.record", "20270115T080000.123456Z-a.txt", "2027Z-a.record", ".17.record"] {

@@ -1,7 +1,8 @@
 //! Records the calls of one engine, as its control loop makes them.
 
-use crate::call::{CallEncoder, EngineCall, RecordedEngine};
+use crate::call::{EngineCall, RecordedEngine};
 use crate::frame::{Frame, FrameContent, RecordedController};
+use crate::open_block::OpenBlock;
 use crate::recorder::FrameSink;
 use serde::Serialize;
 use taintward_core::engine::{Engine, Lane};
@@ -36,7 +37,7 @@ pub struct EngineTap<S> {
     controller: RecordedController,
     limits: SegmentLimits,
     sink: S,
-    encoder: CallEncoder,
+    block: OpenBlock,
     state: TapState,
 }
 
@@ -89,7 +90,7 @@ impl<E: RecordedEngine, S: FrameSink + Send> CallTap<E> for EngineTap<S> {
             TapState::Paused { .. } => self.begin(engine, now),
             TapState::Recording { since, sent, .. }
                 if now.mono.since(since) >= self.limits.age
-                    || sent + self.encoder.len() >= self.limits.bytes =>
+                    || sent + self.block.len() >= self.limits.bytes =>
             {
                 self.send_calls(now);
                 self.begin(engine, now);
@@ -128,9 +129,10 @@ impl<E: RecordedEngine, S: FrameSink + Send> CallTap<E> for EngineTap<S> {
 
 impl<S: FrameSink> EngineTap<S> {
     /// A tap that sends frames to `sink`, from its first [`CallTap::turn`] on.
-    pub const fn new(controller: RecordedController, limits: SegmentLimits, sink: S) -> Self {
+    pub fn new(controller: RecordedController, limits: SegmentLimits, sink: S) -> Self {
         let state = TapState::Paused { until: Mono::from_micros(i64::MIN) };
-        Self { controller, limits, sink, encoder: CallEncoder::new(), state }
+        let block = sink.open_block(controller);
+        Self { controller, limits, sink, block, state }
     }
 
     fn begin<E: RecordedEngine>(&mut self, engine: &E, now: Now) {
@@ -140,42 +142,43 @@ impl<S: FrameSink> EngineTap<S> {
             // The calls before this state were dropped just now.
             return;
         }
-        self.encoder.take();
+        self.block.clear();
         self.state = TapState::Recording { since: now.mono, sent: 0, block_since: now.mono };
         match postcard::to_allocvec(engine) {
-            Ok(bytes) => self.send(FrameContent::State, bytes, now),
+            Ok(bytes) => {
+                let frame = Frame { content: FrameContent::State, controller: self.controller, bytes };
+                if !self.sink.send(frame, now) {
+                    self.pause(now);
+                }
+            }
             Err(_) => self.pause(now),
         }
     }
 
     fn send_calls(&mut self, now: Now) {
         let TapState::Recording { since, sent, .. } = self.state else { return };
-        let bytes = self.encoder.take();
-        let sent = sent + bytes.len();
-        self.state = TapState::Recording { since, sent, block_since: now.mono };
-        if !bytes.is_empty() {
-            self.send(FrameContent::Calls, bytes, now);
+        let (controller, sink) = (self.controller, &self.sink);
+        let (length, is_sent) = self
+            .block
+            .send(|bytes| sink.send(Frame { content: FrameContent::Calls, controller, bytes }, now));
+        self.state = TapState::Recording { since, sent: sent + length, block_since: now.mono };
+        if !is_sent {
+            self.pause(now);
         }
     }
 
     fn push<I: Serialize, F: Serialize, N: Serialize>(&mut self, call: &EngineCall<I, F, N>, now: Now) {
         if let TapState::Recording { .. } = self.state {
-            if self.encoder.push(call, now).is_err() {
+            if self.block.push(call, now).is_err() {
                 self.pause(now);
-            } else if self.encoder.len() >= BLOCK_MAX {
+            } else if self.block.len() >= BLOCK_MAX {
                 self.send_calls(now);
             }
         }
     }
 
-    fn send(&mut self, content: FrameContent, bytes: Vec<u8>, now: Now) {
-        if !self.sink.send(Frame { content, controller: self.controller, bytes }, now) {
-            self.pause(now);
-        }
-    }
-
     fn pause(&mut self, now: Now) {
-        self.encoder.take();
+        self.block.clear();
         self.state = TapState::Paused { until: now.mono.plus(PAUSE) };
     }
 }

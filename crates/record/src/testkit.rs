@@ -6,7 +6,9 @@ use crate::{CallTap, EngineTap, FrameSink, RecordedController, SegmentLimits};
 use std::collections::VecDeque;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine as _, Lane, LiveRead};
-use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::eviction::{
+    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
+};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::{PodRef, ResourceVersion};
 use taintward_core::object_event::ObjectEvent;
@@ -24,11 +26,31 @@ pub struct TappedLoop {
     is_silent: bool,
 }
 
+/// Records nothing.
+struct NoTap;
+
+impl CallTap<EvictionEngine> for NoTap {
+    fn turn(&mut self, _: &EvictionEngine, _: Now) {}
+    fn handle(&mut self, _: &EvictionInput, _: Now) {}
+    fn tick(&mut self, _: Now) {}
+    fn pull(&mut self, _: Lane, _: Option<&EvictionEffect>, _: Now) {}
+    fn notices(&mut self, _: &[EvictionNotice], _: Now) {}
+    fn flush(&mut self, _: Now) {}
+}
+
 impl TappedLoop {
     /// An engine without any facts.
     pub fn new(sink: impl FrameSink + Send + 'static, limits: SegmentLimits) -> Self {
+        Self::with_tap(Box::new(EngineTap::new(RecordedController::TaintEviction, limits, sink)))
+    }
+
+    /// The same without a record.
+    pub fn untapped() -> Self {
+        Self::with_tap(Box::new(NoTap))
+    }
+
+    fn with_tap(tap: Box<dyn CallTap<EvictionEngine>>) -> Self {
         let engine = EvictionEngine::new(EvictionConfig::default());
-        let tap = Box::new(EngineTap::new(RecordedController::TaintEviction, limits, sink));
         Self {
             engine,
             tap,

@@ -1,4 +1,4 @@
-//! Serves `/metrics`, `/healthz`, `/livez` and `/readyz` over HTTP or TLS.
+//! Serves `/metrics`, `/record`, `/healthz`, `/livez` and `/readyz` over HTTP or TLS.
 //!
 //! - Invariant: connections are bounded in number, time and bytes; a request body is never read.
 
@@ -55,11 +55,15 @@ impl fmt::Debug for Check {
     }
 }
 
+/// Returns a record, as a file.
+pub type RecordFn = Box<dyn Fn() -> Vec<u8> + Send + Sync>;
+
 /// The data of all responses.
-#[derive(Debug)]
 pub struct Admin {
     /// The metrics of `/metrics`.
     pub metrics: Arc<dyn Render>,
+    /// The record of `/record`; `None`: there is no such path.
+    pub record: Option<RecordFn>,
     /// The checks of the health paths, in their order.
     pub checks: Vec<Check>,
 }

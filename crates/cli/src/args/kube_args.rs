@@ -98,6 +98,7 @@ impl From<ServerFlags> for ServerOptions {
                 cluster: args.cluster,
                 user: args.user,
                 server: args.server,
+                trust: None,
                 acting,
             },
             interactive: true,
@@ -123,7 +124,7 @@ impl ServerOptions {
     /// These flags as arguments, for another command about the same cluster.
     pub(crate) fn flags(&self) -> Vec<String> {
         let ConnectSettings { kubeconfig, context, overrides, .. } = &self.settings;
-        let ConfigOverrides { cluster, user, server, acting } = overrides;
+        let ConfigOverrides { cluster, user, server, acting, .. } = overrides;
         let kubeconfig = kubeconfig.as_ref().map(|path| path.display().to_string());
         let once = [
             ("kubeconfig", kubeconfig.as_ref()),

@@ -18,7 +18,7 @@ struct CommandPage {
 /// Examples that `documents/examples.rs` runs in a sandbox, as it does with docs/taint.md.
 const COMMANDS: &str = include_str!("../../tests/documents/examples/commands.md");
 
-const PAGES: [CommandPage; 22] = [
+const PAGES: [CommandPage; 23] = [
     CommandPage {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
@@ -130,6 +130,11 @@ const PAGES: [CommandPage; 22] = [
         verb: "history",
         example: None,
         besides: "[docs/record.md](../record.md) describes records, and what a history shows.",
+    },
+    CommandPage {
+        verb: "record",
+        example: None,
+        besides: "[docs/record.md](../record.md) describes records, and which permission this needs.",
     },
     CommandPage {
         verb: "replay",

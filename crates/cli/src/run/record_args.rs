@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taintward_core::quantity::Quantity;
 use taintward_core::time::Span;
-use taintward_record::{EngineRecorder, FolderLimits};
+use taintward_record::{EngineRecorder, FolderLimits, RingLimits};
 
 /// The smallest size of a record: one segment of a busy cluster fits.
 const SIZE_MIN: i64 = 1 << 20;
@@ -15,8 +15,9 @@ const SIZE_MIN: i64 = 1 << 20;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "The record")]
 pub(super) struct RecordArgs {
-    /// The folder for a record of every event that the controllers receive and of every decision; taintward replay reads
-    /// it. It contains names and labels of nodes and pods. Without this flag, nothing is recorded
+    /// The folder for a record of every event that the controllers receive and of every decision; taintward history and
+    /// taintward replay read it. It contains names and labels of nodes and pods. Without this flag, only the last ten
+    /// minutes are kept, in at most 16 MiB of memory
     #[arg(long, value_name = "FOLDER")]
     record_dir: Option<PathBuf>,
     /// The largest size of the record; the oldest files make room
@@ -28,17 +29,17 @@ pub(super) struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// Begins the record, if there is one.
-    pub(super) fn recorder(&self) -> io::Result<Option<EngineRecorder>> {
-        let Some(folder) = &self.record_dir else { return Ok(None) };
+    /// Begins the record.
+    pub(super) fn recorder(&self) -> io::Result<EngineRecorder> {
         let age = Span::from_micros(i64::try_from(self.record_max_age.as_micros()).unwrap_or(i64::MAX));
         let limits = FolderLimits { bytes: self.record_max_size, age };
-        EngineRecorder::in_folder(folder, env!("CARGO_PKG_VERSION"), limits).map(Some)
+        let folder = self.record_dir.as_deref().map(|folder| (folder, limits));
+        EngineRecorder::in_background(env!("CARGO_PKG_VERSION"), RingLimits::default(), folder)
     }
 
-    /// The folder of the record.
-    pub(super) fn folder(&self) -> String {
-        self.record_dir.as_ref().map(|folder| folder.display().to_string()).unwrap_or_default()
+    /// The place of the record, for an error.
+    pub(super) fn place(&self) -> String {
+        self.record_dir.as_ref().map_or_else(|| "memory".to_owned(), |folder| folder.display().to_string())
     }
 }
 

@@ -1,6 +1,7 @@
-//! Tests which accounts may read the metrics, on a real API server with TokenReviews and SubjectAccessReviews.
+//! Tests which accounts may read the metrics and the record, on a real API server with TokenReviews and
+//! SubjectAccessReviews.
 
-use crate::cli::running::RunningSandbox;
+use crate::cli::running::{RunningSandbox, TestFolder, text};
 use crate::cli::timeout::{Lines, STARTUP_TIMEOUT};
 use crate::turn;
 use http::Request;
@@ -51,6 +52,50 @@ async fn bind(admin: &TestApi, role: &str, (namespace, account): (&str, &str)) {
     admin.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await.unwrap();
 }
 
+/// Whoever may read the metrics may not read the record, and the commands read it with a token alone.
+async fn record_is_for_its_readers(admin: &TestApi, (https, http): (&str, &str), scraper: &str) {
+    let auditor = token(admin, "auditor").await;
+    assert_eq!(get(https, "/record", scraper).await, Some(403));
+    assert_eq!(get(https, "/record", "").await, Some(401));
+    let folder = TestFolder::named("record-reader");
+    let kubeconfig = |token: &str| {
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": "https://192.0.2.1:6443"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {"token": token}}],
+        });
+        folder.write("kubeconfig", &config.to_string())
+    };
+    let outcome = |arguments: &[&str], token: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(arguments).args(["--url", https, "--kubeconfig", &kubeconfig(token)]);
+        let done = command.env("TZ", "UTC").output().unwrap();
+        (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
+    };
+    let out = folder.file("fetched.record");
+    let fetch = ["record", "--out", &out];
+    let (code, _, message) = outcome(&fetch, &auditor);
+    let rule = "403 Forbidden): Forbidden: the rule is {nonResourceURLs: [\"/record\"], verbs: [\"get\"]}";
+    assert!(code == 1 && message.contains(rule), "{message}");
+    let (code, _, message) = outcome(&fetch, "nonsense");
+    assert!(code == 1 && message.contains("does not know your user (401)"), "{message}");
+
+    bind(admin, "record-reader", ("default", "auditor")).await;
+    let admitted = async || get(https, "/record", &auditor).await == Some(200);
+    until_true("an authorized token to be admitted", STARTUP_TIMEOUT, admitted).await;
+    assert_eq!(get(http, "/record", &auditor).await, Some(403), "tokens are not sent in clear text");
+    assert_eq!(get(https, "/metrics", &auditor).await, Some(403));
+    let (code, _, message) = outcome(&fetch, &auditor);
+    assert!(code == 0 && message.starts_with("wrote "), "{message}");
+    let (code, _, message) = outcome(&fetch, &auditor);
+    assert!(code == 1 && message.contains("File exists"), "{message}");
+    let replayed = Command::new(env!("CARGO_BIN_EXE_taintward")).args(["replay", &out]).output().unwrap();
+    assert!(text(&replayed.stdout).contains("This program decides the same."), "{replayed:?}");
+    let (code, history, message) = outcome(&["history"], &auditor);
+    assert!(code == 0 && history.contains("Taintward knows 0 nodes and 0 pods"), "{history} {message}");
+}
+
 #[test]
 fn metrics_are_for_tokens_that_the_api_server_authorizes() {
     let Some(tools) = turn::for_test("metrics_delegated") else { return };
@@ -60,11 +105,13 @@ fn metrics_are_for_tokens_that_the_api_server_authorizes() {
         let mut cluster = Cluster::start(&tools, options).await.unwrap();
         let admin = cluster.api(Account::Admin).await.unwrap();
         access::grant(&admin).await.unwrap();
-        let role = json!({
-            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "metrics-reader"},
-            "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
-        });
-        admin.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", &role).await.unwrap();
+        for (name, path) in [("metrics-reader", "/metrics"), ("record-reader", "/record")] {
+            let role = json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
+                "rules": [{"nonResourceURLs": [path], "verbs": ["get"]}],
+            });
+            admin.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", &role).await.unwrap();
+        }
         let (scraper, stranger) = (token(&admin, "scraper").await, token(&admin, "stranger").await);
         bind(&admin, "metrics-reader", ("default", "scraper")).await;
 
@@ -102,6 +149,8 @@ fn metrics_are_for_tokens_that_the_api_server_authorizes() {
         let requested = cluster.audit().unwrap();
         let requested = requested.iter().filter(|entry| entry.resource == "subjectaccessreviews").count();
         assert!((2..=4).contains(&requested), "{requested}");
+
+        record_is_for_its_readers(&admin, (&https, &http), &scraper).await;
 
         // No new client is admitted while its token cannot be reviewed.
         let late = token(&admin, "late").await;

@@ -1,5 +1,5 @@
-//! Tests `taintward run --record-dir` and `taintward replay`: the same decisions, another decision, and files that are no
-//! record.
+//! Tests `taintward run --record-dir`, `replay` and `history`: the same decisions, another decision, and files that are no
+//! record; and what a signal writes.
 
 use crate::cli::running::{RunningSandbox, TestFolder, request, text, until_pods_run};
 use crate::cli::timeout::eventually;
@@ -23,11 +23,8 @@ impl ReplayHarness {
         let mut sandbox = RunningSandbox::start(&flags);
         sandbox.until("KUBECONFIG");
         until_pods_run(&kubeconfig);
-        // The log is standard error, and the test reads standard output.
-        let mut command = Command::new("sh");
-        command.args(["-c", "exec \"$0\" \"$@\" 2>&1", env!("CARGO_BIN_EXE_taintward")]);
-        command.args(["run", "--mode=enforce", "--metrics-port=0", "--leader-elect=false", "--record-dir"]);
-        command.arg(folder.file("record")).env("KUBECONFIG", &kubeconfig);
+        let mut command = run(&kubeconfig);
+        command.arg("--record-dir").arg(folder.file("record"));
         let mut controller = RunningSandbox::of(command);
         controller.until(" synced ");
         let harness = Self { folder };
@@ -55,6 +52,15 @@ impl ReplayHarness {
         fs::write(self.folder.path().join(name), bytes).unwrap();
         self.folder.file(name)
     }
+}
+
+/// `taintward run`, whose log is on standard output, because tests read that.
+fn run(kubeconfig: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$0\" \"$@\" 2>&1", env!("CARGO_BIN_EXE_taintward")]);
+    command.args(["run", "--mode=enforce", "--metrics-port=0", "--leader-elect=false"]);
+    command.env("KUBECONFIG", kubeconfig);
+    command
 }
 
 /// Exit code, standard output, standard error.
@@ -95,6 +101,16 @@ fn a_record_of_evictions_is_replayed_as_a_folder_and_as_a_file() {
     assert!(lines[1].starts_with("taint-eviction-controller   20"), "{out}");
     assert_eq!(lines.last(), Some(&"This program decides the same."), "{out}");
 
+    let (code, out, message) = outcome(&["history", "node/n1", "-f", &folder]);
+    assert_eq!((code, &*message), (0, ""), "{out}");
+    assert!(out.contains("  node/n1  ") && out.contains("  got taint gpu:NoExecute\n"), "{out}");
+    assert!(
+        out.contains("  was deleted by Taintward, ") && out.contains("the pod does not tolerate it\n"),
+        "{out}"
+    );
+    let (code, out, message) = outcome(&["history", "pod/none", "-f", &folder]);
+    assert_eq!((code, &*message), (1, "error: nothing is recorded about pod/none\n"), "{out}");
+
     let (code, out, message) = replay(&[harness.file().to_str().unwrap(), "-o", "json"]);
     assert_eq!((code, &*message), (0, ""), "{out}");
     let replayed: Value = serde_json::from_str(&out).unwrap();
@@ -123,6 +139,20 @@ fn another_decision_and_a_broken_record_are_named() {
         (code, &replayed["difference"]["controller"]),
         (2, &"taint-eviction-controller".into()),
         "{out}"
+    );
+
+    // A program of another version wrote into the folder.
+    let older = b"{\"taintwardRecord\":99,\"program\":\"9.9.9\"}\n";
+    fs::write(
+        harness.folder.path().join("record/20201121T030000.000000Z-taint-eviction-controller.record"),
+        older,
+    )
+    .unwrap();
+    let (code, out, message) = replay(&[&harness.folder.file("record")]);
+    assert!(code == 0 && out.contains("This program decides the same."), "{out} {message}");
+    assert!(
+        message.starts_with("note: ") && message.contains("is left out: taintward 9.9.9 wrote"),
+        "{message}"
     );
 
     let cut_off = harness.with("cut-off", &whole[..whole.len() - 5]);
@@ -168,4 +198,27 @@ fn a_folder_that_cannot_be_written_stops_the_start() {
         message.contains("cannot write the record to") && message.contains("correct --record-dir"),
         "{message}"
     );
+}
+
+#[test]
+fn a_signal_writes_what_is_kept_in_memory() {
+    let folder = TestFolder::named("record-signal");
+    let kubeconfig = folder.file("kubeconfig");
+    let flags = ["--plain", "--nodes", "1", "--without", "taintward", "--kubeconfig-out", &kubeconfig];
+    let mut sandbox = RunningSandbox::start(&flags);
+    sandbox.until("KUBECONFIG");
+    let mut command = run(&kubeconfig);
+    command.env("TMPDIR", folder.path());
+    let mut controller = RunningSandbox::of(command);
+    controller.until(" synced ");
+    controller.signal(Signal::USR1);
+    controller.until("the record is written");
+    let name = folder.names().into_iter().find(|name| name.ends_with("-taintward.record")).unwrap();
+    let file = folder.file(&name);
+    let (code, out, message) = replay(&[&file]);
+    assert!(code == 0 && out.contains("This program decides the same."), "{out} {message}");
+    let (code, out, message) = outcome(&["history", "-f", &file]);
+    assert!(code == 0 && out.contains("Taintward lists all nodes and pods"), "{out} {message}");
+    controller.signal(Signal::TERM);
+    assert_eq!(controller.ends_within(Duration::from_secs(20)), 0);
 }

@@ -6,6 +6,7 @@ use super::{ConnectError, names, server_address};
 use crate::error_text::{redacted_url, sanitized};
 use kube::Config;
 use kube::config::{Cluster, Context, Kubeconfig, NamedCluster, NamedContext};
+use std::path::PathBuf;
 
 /// Values that override the kubeconfig, as with kubectl's flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,8 +17,19 @@ pub struct ConfigOverrides {
     pub user: Option<String>,
     /// `--server`: an address, for the chosen cluster.
     pub server: Option<String>,
+    /// Which certificates that server may have; `None`: those of the cluster's CA.
+    pub trust: Option<ServerTrust>,
     /// `--as`: the user to impersonate.
     pub acting: Option<Impersonation>,
+}
+
+/// Which certificates a server may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerTrust {
+    /// Any: something else says that it is the right server.
+    Any,
+    /// Those that this CA has signed: a file in PEM.
+    Authority(PathBuf),
 }
 
 /// The identity to impersonate, if the server permits it.
@@ -73,6 +85,9 @@ impl ConfigOverrides {
             cluster.server = Some(server.clone());
             // It is the name of another server.
             cluster.tls_server_name = None;
+            if let Some(trust) = &self.trust {
+                trust.apply(cluster);
+            }
         }
         Ok(())
     }
@@ -91,6 +106,18 @@ impl ConfigOverrides {
         let kinds = [("cluster", &self.cluster), ("user", &self.user)];
         let description = kinds.into_iter().filter_map(|(kind, name)| Some((kind, name.as_ref()?)));
         description.map(|(kind, name)| format!(", {kind} \"{}\"", sanitized(name))).collect()
+    }
+}
+
+impl ServerTrust {
+    fn apply(&self, cluster: &mut Cluster) {
+        let authority = match self {
+            Self::Any => None,
+            Self::Authority(path) => Some(path.display().to_string()),
+        };
+        cluster.insecure_skip_tls_verify = Some(authority.is_none());
+        cluster.certificate_authority_data = None;
+        cluster.certificate_authority = authority;
     }
 }
 

@@ -1,13 +1,13 @@
 //! Tests records in a folder: which files there are, and what becomes of a folder that cannot be written.
 
-use super::{PROGRAM, at, run};
+use super::{PROGRAM, at, replayed, run};
 use crate::testkit::TappedLoop;
 use crate::{
-    EngineRecorder, FolderLimits, Frame, FrameSink, RecordReader, Replay, ReplaySummary, SegmentLimits,
-    record_files,
+    EngineRecorder, FolderLimits, Frame, FrameSink, OpenBlock, RecordReader, RecordedController, Replay,
+    ReplaySummary, RingLimits, SegmentLimits, record_files,
 };
 use std::path::{Path, PathBuf};
-use std::{env, fs, process};
+use std::{env, fs, io, process};
 use taintward_core::time::{Now, Span};
 
 /// A folder that is removed in the end.
@@ -42,11 +42,19 @@ impl FrameSink for Waits {
         self.0.finish();
         is_sent
     }
+
+    fn open_block(&self, controller: RecordedController) -> OpenBlock {
+        self.0.open_block(controller)
+    }
+}
+
+fn in_folder(folder: &Path, limits: FolderLimits) -> io::Result<EngineRecorder> {
+    EngineRecorder::in_background(PROGRAM, RingLimits::default(), Some((folder, limits)))
 }
 
 /// Runs an engine with segments of ten seconds.
 fn run_in(folder: &Path, limits: FolderLimits) {
-    let recorder = EngineRecorder::in_folder(folder, PROGRAM, limits).unwrap();
+    let recorder = in_folder(folder, limits).unwrap();
     let segments = SegmentLimits { age: Span::from_secs(10), bytes: usize::MAX };
     run(&mut TappedLoop::new(Waits(recorder), segments));
 }
@@ -75,6 +83,15 @@ fn a_folder_has_a_file_for_each_segment_and_can_be_replayed() {
 }
 
 #[test]
+fn the_latest_segments_are_in_memory_too() {
+    let folder = RecordFolder::new("memory");
+    let recorder = in_folder(&folder.0, limits(MUCH, Span::from_secs(1000))).unwrap();
+    run(&mut TappedLoop::new(Waits(recorder.clone()), SegmentLimits::default()));
+    let (summaries, is_cut_off) = replayed(&recorder.to_bytes()).unwrap();
+    assert_eq!((summaries, is_cut_off), (vec![replay_folder(&folder.0)], false));
+}
+
+#[test]
 fn the_oldest_files_make_room_by_age_and_by_size() {
     let folder = RecordFolder::new("old");
     run_in(&folder.0, limits(MUCH, Span::from_secs(35)));
@@ -92,8 +109,7 @@ fn the_oldest_files_make_room_by_age_and_by_size() {
 #[test]
 fn a_folder_that_vanishes_stops_the_record_and_nothing_else() {
     let folder = RecordFolder::new("vanishes");
-    let recorder =
-        EngineRecorder::in_folder(&folder.0, PROGRAM, limits(MUCH, Span::from_secs(1000))).unwrap();
+    let recorder = in_folder(&folder.0, limits(MUCH, Span::from_secs(1000))).unwrap();
     fs::remove_dir_all(&folder.0).unwrap();
     let segments = SegmentLimits { age: Span::from_secs(10), bytes: usize::MAX };
     let mut tapped = TappedLoop::new(recorder.clone(), segments);
@@ -116,6 +132,38 @@ fn a_folder_that_vanishes_stops_the_record_and_nothing_else() {
 fn a_folder_that_cannot_be_written_is_an_error() {
     let folder = RecordFolder::new("file");
     fs::write(&folder.0, "a file").unwrap();
-    assert!(EngineRecorder::in_folder(&folder.0, PROGRAM, limits(MUCH, Span::ZERO)).is_err());
+    assert!(in_folder(&folder.0, limits(MUCH, Span::ZERO)).is_err());
     fs::remove_file(&folder.0).unwrap();
+}
+
+#[test]
+fn a_process_that_ends_suddenly_writes_the_calls_that_wait() {
+    let out = RecordFolder::new("sudden");
+    fs::create_dir_all(&out.0).unwrap();
+    let recorder = EngineRecorder::in_background(PROGRAM, RingLimits::default(), None).unwrap();
+    let mut tapped = TappedLoop::new(Waits(recorder.clone()), SegmentLimits::default());
+    run(&mut tapped);
+    tapped.turn(at(121));
+    let without = replayed(&recorder.to_bytes()).unwrap().0;
+    assert_eq!(without[0].times.unwrap().1, at(119));
+    let path = recorder.write_out(&out.0, at(122).wall).unwrap();
+    assert!(path.ends_with("20270115T080202.000000Z-taintward.record"), "{path:?}");
+    let (summaries, is_cut_off) = replayed(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!((summaries[0].times.unwrap().1, is_cut_off), (at(121), false));
+    assert_eq!(record_files(&out.0).unwrap(), [path]);
+    // A second one at the same time is not written over the first.
+    assert!(recorder.write_out(&out.0, at(122).wall).is_err());
+    // With a folder, they are written there, and the engine goes on in the same segment.
+    let folder = RecordFolder::new("sudden-folder");
+    let recorder = in_folder(&folder.0, limits(MUCH, Span::from_secs(1000))).unwrap();
+    let mut tapped = TappedLoop::new(Waits(recorder.clone()), SegmentLimits::default());
+    run(&mut tapped);
+    tapped.turn(at(121));
+    assert_eq!(recorder.write_out(&out.0, at(122).wall).unwrap(), folder.0);
+    assert_eq!(replay_folder(&folder.0).times.unwrap().1, at(121));
+    tapped.turn(at(123));
+    tapped.end(at(124));
+    recorder.finish();
+    let summary = replay_folder(&folder.0);
+    assert_eq!((summary.times.unwrap().1, summary.segments), (at(123), 1));
 }

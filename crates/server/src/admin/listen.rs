@@ -3,8 +3,9 @@
 //! - Invariant: at most [`CONNECTIONS_MAX`] connections per port; [`ConnectionLimit`] chooses which one ends, so that
 //!   no client can keep a probe out.
 
-use super::access::{AccessCheck, MetricsAccess};
+use super::access::{AccessCheck, PathAccess, PortAccess, ProtectedPath};
 use super::reloading_tls::ReloadingTls;
+use super::response::protected;
 use super::{Admin, AdminResponse};
 use crate::certificate::CertificateError;
 use crate::connection_limit::ConnectionLimit;
@@ -14,7 +15,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -63,12 +66,19 @@ pub enum ListenError {
     Certificate(#[from] CertificateError),
 }
 
+/// The timeout for the rest of a connection that a record is sent over.
+const RECORD_MAX: Duration = Duration::from_secs(120);
+
+/// Both ports serve the metrics to any client.
+const ANYONE: [PortAccess; 2] =
+    [PortAccess::of_metrics(PathAccess::Anyone), PortAccess::of_metrics(PathAccess::Anyone)];
+
 /// Open ports that are not served yet.
 pub struct AdminListener {
     plain: Option<TcpListener>,
     secure: Option<(TcpListener, ReloadingTls)>,
     /// For each port.
-    readers: [MetricsAccess; 2],
+    readers: [PortAccess; 2],
 }
 
 impl AdminListener {
@@ -93,30 +103,46 @@ impl AdminListener {
             .as_ref()
             .is_some_and(|secure| secure.readers == settings::MetricsReadersSetting::Delegated);
         // Until a guard is set, no client is admitted.
-        let readers = if delegated { MetricsAccess::NoClient } else { MetricsAccess::Anyone };
+        let metrics = if delegated { PathAccess::NoClient } else { PathAccess::Anyone };
+        let readers = PortAccess::of_metrics(metrics);
         Ok(Self { plain, secure, readers: [readers.clone(), readers] })
     }
 
     /// Uses a plain port that is already open.
     pub fn plain(listener: TcpListener) -> Self {
-        Self { plain: Some(listener), secure: None, readers: [MetricsAccess::Anyone, MetricsAccess::Anyone] }
+        Self { plain: Some(listener), secure: None, readers: ANYONE }
     }
 
     /// Uses sockets that are already open.
     #[cfg(test)]
     pub(super) fn of(plain: Option<TcpListener>, secure: Option<(TcpListener, ReloadingTls)>) -> Self {
-        Self { plain, secure, readers: [MetricsAccess::Anyone, MetricsAccess::Anyone] }
+        Self { plain, secure, readers: ANYONE }
     }
 
     /// Whether the secure port needs a guard for the metrics.
     pub fn wants_guard(&self) -> bool {
-        matches!(self.readers, [_, MetricsAccess::NoClient])
+        matches!(self.readers[1].metrics, PathAccess::NoClient)
     }
 
-    /// The same, with a guard.
+    /// Whether there is a secure port.
+    pub const fn is_secure(&self) -> bool {
+        self.secure.is_some()
+    }
+
+    /// The same, with a guard of the metrics.
     #[must_use]
-    pub fn guarded(self, guard: Arc<dyn AccessCheck>) -> Self {
-        Self { readers: [MetricsAccess::NoClient, MetricsAccess::Guarded(guard)], ..self }
+    pub fn guarded(mut self, guard: Arc<dyn AccessCheck>) -> Self {
+        let [plain, secure] = &mut self.readers;
+        plain.metrics = PathAccess::NoClient;
+        secure.metrics = PathAccess::Guarded(guard);
+        self
+    }
+
+    /// The same, with a guard of the record: without one, no client may read it.
+    #[must_use]
+    pub fn guarded_record(mut self, guard: Arc<dyn AccessCheck>) -> Self {
+        self.readers[1].record = PathAccess::Guarded(guard);
+        self
     }
 
     /// Serves until the future is dropped; open connections end with it.
@@ -156,7 +182,7 @@ async fn accept(
     listener: TcpListener,
     mut tls: Option<ReloadingTls>,
     admin: Arc<Admin>,
-    readers: MetricsAccess,
+    readers: PortAccess,
 ) -> Infallible {
     let limit = Arc::new(ConnectionLimit::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
@@ -190,32 +216,40 @@ pub(super) async fn client(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     acceptor: Option<TlsAcceptor>,
     admin: Arc<Admin>,
-    readers: MetricsAccess,
+    readers: PortAccess,
 ) {
-    let served = timeout(CONNECTION_MAX, async {
+    let sends_record = AtomicBool::new(false);
+    let mut served = pin!(async {
         match acceptor {
-            None => converse(stream, &admin, &readers).await,
+            None => converse(stream, &admin, &readers, &sends_record).await,
             Some(acceptor) => match acceptor.accept(stream).await {
-                Ok(stream) => converse(stream, &admin, &readers).await,
+                Ok(stream) => converse(stream, &admin, &readers, &sends_record).await,
                 Err(error) => {
                     tracing::debug!(err = &error as &dyn std::error::Error, "a TLS handshake failed")
                 }
             },
         }
     });
-    if served.await.is_err() {
+    let mut ended = timeout(CONNECTION_MAX, &mut served).await;
+    if ended.is_err() && sends_record.load(Ordering::Relaxed) {
+        ended = timeout(RECORD_MAX, served).await;
+    }
+    if ended.is_err() {
         tracing::debug!("closing the connection of a slow client of metrics or health");
     }
 }
 
-/// Serves one request.
+/// Serves one request. `sends_record` is set if the response is a record, which takes longer than others.
 pub(super) async fn converse(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     admin: &Admin,
-    readers: &MetricsAccess,
+    readers: &PortAccess,
+    sends_record: &AtomicBool,
 ) {
     let service = service_fn(async |request| {
         let rejection: Option<AdminResponse> = readers.rejection(&request).await;
+        let is_record = protected(request.uri().path()) == Some(ProtectedPath::Record);
+        sends_record.store(is_record && rejection.is_none(), Ordering::Relaxed);
         Ok::<_, Infallible>(rejection.unwrap_or_else(|| admin.respond_to(&request)))
     });
     let conversation = hyper::server::conn::http1::Builder::new()

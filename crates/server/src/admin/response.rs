@@ -1,5 +1,6 @@
 //! Builds the response of a metrics or health request, with the texts of upstream's components.
 
+use super::access::ProtectedPath;
 use super::{Admin, Check, Scope};
 use crate::escape::escaped;
 use crate::metrics::Exposition;
@@ -12,12 +13,14 @@ use hyper::body::Bytes;
 pub type AdminResponse = Response<Full<Bytes>>;
 
 pub(super) const PLAIN: &str = "text/plain; charset=utf-8";
+const BINARY: &str = "application/octet-stream";
 const PATHS: &str =
-    "not found: there are /metrics, /healthz, /livez and /readyz (add ?verbose, or /<check>)\n";
+    "not found: there are /metrics, /record, /healthz, /livez and /readyz (add ?verbose, or /<check>)\n";
 
 /// The endpoint of a path.
 enum Endpoint<'path> {
     Metrics,
+    Record,
     Health { endpoint: &'static str, scope: Scope, check: Option<&'path str> },
 }
 
@@ -25,7 +28,7 @@ impl Admin {
     /// Responds to one request; its body does not matter.
     pub fn respond_to<Body>(&self, request: &Request<Body>) -> AdminResponse {
         let Some(endpoint_of) = endpoint_of(request.uri().path()) else {
-            return respond(StatusCode::NOT_FOUND, PLAIN, PATHS.into());
+            return respond(StatusCode::NOT_FOUND, PLAIN, PATHS);
         };
         self.respond_to_endpoint(&endpoint_of, request)
     }
@@ -42,7 +45,7 @@ impl Admin {
         request: &Request<Body>,
     ) -> AdminResponse {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET and HEAD\n".into());
+            let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET and HEAD\n");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
@@ -53,6 +56,10 @@ impl Admin {
                 let exposition = Exposition::accepted(accept);
                 respond(StatusCode::OK, exposition.media_type(), self.metrics.render(exposition))
             }
+            Endpoint::Record => match &self.record {
+                Some(record) => respond(StatusCode::OK, BINARY, record()),
+                None => respond(StatusCode::NOT_FOUND, PLAIN, "there is no record\n"),
+            },
             Endpoint::Health { scope, check: Some(name), .. } => self.one_check(scope, name),
             Endpoint::Health { endpoint, scope, check: None } => {
                 self.all_checks(endpoint, scope, is_verbose(request.uri().query()))
@@ -66,7 +73,7 @@ impl Admin {
 
     fn one_check(&self, scope: Scope, name: &str) -> AdminResponse {
         match self.checks_for(scope).find(|check| check.name == name).map(|check| (check.run)()) {
-            Some(Ok(())) => respond(StatusCode::OK, PLAIN, "ok".into()),
+            Some(Ok(())) => respond(StatusCode::OK, PLAIN, "ok"),
             Some(Err(reason)) => {
                 respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, format!("{}\n", escaped(&reason)))
             }
@@ -101,19 +108,25 @@ impl Admin {
             text.push_str(&format!("{endpoint} check passed\n"));
             return respond(StatusCode::OK, PLAIN, text);
         }
-        respond(StatusCode::OK, PLAIN, "ok".into())
+        respond(StatusCode::OK, PLAIN, "ok")
     }
 }
 
-/// Whether the path is that of the metrics, with any method.
-pub(super) fn is_metrics(path: &str) -> bool {
-    matches!(endpoint_of(path), Some(Endpoint::Metrics))
+/// The path of an endpoint that needs a permission, with any method; `None` for health.
+pub(super) fn protected(path: &str) -> Option<ProtectedPath> {
+    match endpoint_of(path)? {
+        Endpoint::Metrics => Some(ProtectedPath::Metrics),
+        Endpoint::Record => Some(ProtectedPath::Record),
+        Endpoint::Health { .. } => None,
+    }
 }
 
 /// Parses Kubernetes' paths and the shorter ones of other controllers.
 fn endpoint_of(path: &str) -> Option<Endpoint<'_>> {
-    if path == "/metrics" {
-        return Some(Endpoint::Metrics);
+    match path {
+        "/metrics" => return Some(Endpoint::Metrics),
+        "/record" => return Some(Endpoint::Record),
+        _ => {}
     }
     let (name, check) = match path.strip_prefix('/')?.split_once('/') {
         Some((name, check)) => (name, Some(check).filter(|check| !check.is_empty())),
@@ -133,8 +146,8 @@ fn is_verbose(query: Option<&str>) -> bool {
 }
 
 /// A complete response of this type, which proxies must not cache.
-pub fn respond(status: StatusCode, media_type: &'static str, text: String) -> AdminResponse {
-    let mut response = Response::new(Full::new(Bytes::from(text)));
+pub fn respond(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> AdminResponse {
+    let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));

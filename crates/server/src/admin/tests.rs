@@ -1,6 +1,6 @@
 //! Tests requests over loopback sockets, and slow clients in virtual time.
 
-use super::access::MetricsAccess;
+use super::access::{PathAccess, PortAccess};
 use super::listen::{CONNECTION_MAX, CONNECTIONS_MAX, HEAD_MAX, client, converse};
 use super::*;
 use crate::metrics::{Exposition, MetricsRegistry};
@@ -17,6 +17,13 @@ use tokio::time::{Instant, timeout};
 
 mod readers;
 mod tls;
+
+const RECORD: &[u8] = b"a record";
+
+/// A port whose metrics any client may read.
+fn anyone() -> PortAccess {
+    PortAccess::of_metrics(PathAccess::Anyone)
+}
 
 /// Checks: `sync` (ready only) and `engine` (live), each can be made to fail.
 #[derive(Default)]
@@ -54,7 +61,11 @@ impl TestChecks {
             Check::new("sync", Scope::Ready, check(&self.unsynced, "pods: list not complete\n\u{1b}[31m")),
             Check::new("engine", Scope::Live, check(&self.stuck, "no turn for 30 s")),
         ];
-        Arc::new(Admin { metrics: Arc::new(Series::new()), checks })
+        Arc::new(Admin {
+            metrics: Arc::new(Series::new()),
+            record: Some(Box::new(|| RECORD.to_vec())),
+            checks,
+        })
     }
 
     async fn serve(&self) -> SocketAddr {
@@ -245,7 +256,7 @@ async fn a_slow_head_is_cut_off_in_time() {
         }
         client
     });
-    converse(server, &admin, &MetricsAccess::Anyone).await;
+    converse(server, &admin, &anyone(), &AtomicBool::new(false)).await;
     assert_eq!(began.elapsed(), HEAD_MAX);
     drop(dripping);
 }
@@ -255,7 +266,8 @@ async fn a_quick_client_gets_a_response_and_the_connection_ends() {
     let admin = TestChecks::default().admin();
     let (client, server) = duplex(1024);
     let began = Instant::now();
-    let server = tokio::spawn(async move { converse(server, &admin, &MetricsAccess::Anyone).await });
+    let server =
+        tokio::spawn(async move { converse(server, &admin, &anyone(), &AtomicBool::new(false)).await });
     let two = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
     let response = exchange(client, two).await;
     assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{response}");
@@ -270,7 +282,7 @@ async fn a_client_that_stops_reading_is_cut_off() {
     let (mut held, server) = duplex(64);
     held.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let began = Instant::now();
-    client(server, None, TestChecks::default().admin(), MetricsAccess::Anyone).await;
+    client(server, None, TestChecks::default().admin(), anyone()).await;
     assert_eq!(began.elapsed(), CONNECTION_MAX);
 }
 

@@ -16,6 +16,7 @@ fn a_cluster_is_chosen_as_for_kubectl() {
         cluster: Some("c".into()),
         user: Some("u".into()),
         server: Some("http://127.0.0.1:1".into()),
+        trust: None,
         acting: Some(acting),
     };
     for verb in ["plan", "pending", "explain pod/a", "lint", "doctor", "taint node n1 a-", "version"] {

@@ -122,7 +122,7 @@ fn flags_are_understood_in_each_spelling() {
         Impersonation { user: "jane".to_owned(), groups: vec!["a".to_owned(), "b".to_owned()], uid: None };
     for words in ["-s http://h", "-shttp://h", "--server=http://h"] {
         let line = of(&format!("lint {words} --as jane --as-group a --as-group=b --cluster c --user u"));
-        let ConfigOverrides { cluster, user, server, acting: found } = line.overrides;
+        let ConfigOverrides { cluster, user, server, acting: found, .. } = line.overrides;
         assert_eq!((cluster.as_deref(), user.as_deref()), (Some("c"), Some("u")));
         assert_eq!((server.as_deref(), found.as_ref()), (Some("http://h"), Some(&acting)), "{words}");
     }

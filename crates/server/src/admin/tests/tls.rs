@@ -56,7 +56,7 @@ async fn has_response(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool 
     let admin = TestChecks::default().admin();
     tokio::spawn(async move {
         if let Ok(stream) = acceptor.accept(server).await {
-            converse(stream, &admin, &MetricsAccess::Anyone).await;
+            converse(stream, &admin, &anyone(), &AtomicBool::new(false)).await;
         }
     });
     let connector = tokio_rustls::TlsConnector::from(client_config(root));
@@ -151,6 +151,6 @@ async fn a_client_that_never_starts_its_handshake_is_cut_off() {
     let mut shown = ReloadingTls::new(&ServingCertificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).unwrap();
     let (_held, server) = duplex(64);
     let began = Instant::now();
-    client(server, Some(shown.acceptor()), TestChecks::default().admin(), MetricsAccess::Anyone).await;
+    client(server, Some(shown.acceptor()), TestChecks::default().admin(), anyone()).await;
     assert_eq!(began.elapsed(), CONNECTION_MAX);
 }

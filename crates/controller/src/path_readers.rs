@@ -1,4 +1,4 @@
-//! Caches whether a bearer token may read the metrics, as decided by the API server.
+//! Caches whether a bearer token may read the metrics, or the record, as decided by the API server.
 //!
 //! - Invariant: cache and concurrent checks are bounded for any number of tokens: unknown ones cost the API server
 //!   [`AT_ONCE`] requests at a time and never displace known ones.
@@ -27,15 +27,12 @@ const AT_ONCE: usize = 2;
 /// The timeout of each of the two requests.
 const REVIEW_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The path that a token must be allowed to read.
-const PATH: &str = "/metrics";
-
 /// Checks a token with the API server.
 type AccessQuery =
     Box<dyn Fn(String) -> Pin<Box<dyn Future<Output = Result<TokenAccess, String>> + Send>> + Send + Sync>;
 
 /// Admits the tokens that the API server authenticates and authorizes.
-struct MetricsReaders {
+struct PathReaders {
     query: AccessQuery,
     /// Tokens that were allowed. They are checked again without waiting for unknown ones.
     allowed_until: Mutex<HashMap<String, Instant>>,
@@ -43,21 +40,25 @@ struct MetricsReaders {
     strangers: Semaphore,
 }
 
-/// Lets the API server decide which tokens may read the metrics, if the operator wants it.
+/// Lets the API server decide which tokens may read the record, and which the metrics, if the operator wants it.
 pub(crate) fn guard(listening: AdminListener, client: &kube::Client) -> AdminListener {
+    let listening = match listening.is_secure() {
+        true => listening.guarded_record(PathReaders::of(client.clone(), "/record")),
+        false => listening,
+    };
     match listening.wants_guard() {
-        true => listening.guarded(MetricsReaders::of(client.clone())),
+        true => listening.guarded(PathReaders::of(client.clone(), "/metrics")),
         false => listening,
     }
 }
 
-impl MetricsReaders {
-    /// Checks tokens with the server of this client.
-    fn of(client: kube::Client) -> Arc<Self> {
+impl PathReaders {
+    /// Checks tokens with the server of this client, for this path.
+    fn of(client: kube::Client, path: &'static str) -> Arc<Self> {
         Self::with_query(Box::new(move |token| {
             let client = client.clone();
             Box::pin(async move {
-                may_get(&client, &token, PATH, REVIEW_TIMEOUT).await.map_err(|why| why.message)
+                may_get(&client, &token, path, REVIEW_TIMEOUT).await.map_err(|why| why.message)
             })
         }))
     }
@@ -90,7 +91,7 @@ impl MetricsReaders {
             Ok(TokenAccess::Forbidden) => AccessDenied::Forbidden,
             Ok(TokenAccess::Unknown) => AccessDenied::Stranger,
             Err(why) => {
-                tracing::warn!(err = why, "cannot determine which users may read the metrics");
+                tracing::warn!(err = why, "cannot determine which users may read the metrics or the record");
                 return Err(AccessDenied::Unknown);
             }
         };
@@ -100,7 +101,7 @@ impl MetricsReaders {
     }
 }
 
-impl AccessCheck for MetricsReaders {
+impl AccessCheck for PathReaders {
     fn admit<'g>(&'g self, token: &'g str) -> AccessDecision<'g> {
         Box::pin(self.decide(token))
     }
@@ -135,10 +136,10 @@ mod tests {
         withdrawn: AtomicBool,
     }
 
-    fn setup() -> (Arc<TokenReviewServer>, Arc<MetricsReaders>) {
+    fn setup() -> (Arc<TokenReviewServer>, Arc<PathReaders>) {
         let server = Arc::<TokenReviewServer>::default();
         let of = Arc::clone(&server);
-        let readers = MetricsReaders::with_query(Box::new(move |token| {
+        let readers = PathReaders::with_query(Box::new(move |token| {
             let of = Arc::clone(&of);
             Box::pin(async move {
                 of.reviews.fetch_add(1, Ordering::SeqCst);
