@@ -48,16 +48,16 @@ pub(crate) enum RunningRecordError {
         "no controller responds at {url}: {reason}; give taintward run a --secure-port, and forward it: kubectl \
          port-forward -n kube-system POD 10358"
     )]
-    Unreachable { url: Uri, reason: String },
+    Unreachable { url: String, reason: String },
     #[error(
         "{url} does not know your user (401): the controller accepts a token, and no client certificate; kubectl config \
          set-credentials NAME --token=$(kubectl create token ACCOUNT), then --user NAME"
     )]
-    Unauthorized { url: Uri },
+    Unauthorized { url: String },
     #[error("{url} rejected the request ({status}): {text}")]
-    Rejected { url: Uri, status: StatusCode, text: String },
+    Rejected { url: String, status: StatusCode, text: String },
     #[error("{url}: {error}")]
-    NotARecord { url: Uri, error: RecordError },
+    NotARecord { url: String, error: RecordError },
 }
 
 fn url(text: &str) -> Result<Uri, &'static str> {
@@ -110,21 +110,21 @@ impl RunningRecordArgs {
         let body = response.into_body().collect().await.map_err(|error| failed(&error))?.to_bytes();
         match status {
             StatusCode::OK => Ok(body),
-            StatusCode::UNAUTHORIZED => Err(RunningRecordError::Unauthorized { url: self.url.clone() }),
+            StatusCode::UNAUTHORIZED => Err(RunningRecordError::Unauthorized { url: self.place() }),
             _ => {
                 let text = String::from_utf8_lossy(&body[..body.len().min(500)]).trim().to_owned();
-                Err(RunningRecordError::Rejected { url: self.url.clone(), status, text })
+                Err(RunningRecordError::Rejected { url: self.place(), status, text })
             }
         }
     }
 
     /// The error of a response that is no record.
     pub(crate) fn not_a_record(&self, error: RecordError) -> RunningRecordError {
-        RunningRecordError::NotARecord { url: self.url.clone(), error }
+        RunningRecordError::NotARecord { url: self.place(), error }
     }
 
     fn unreachable(&self, reason: String) -> RunningRecordError {
-        RunningRecordError::Unreachable { url: self.url.clone(), reason }
+        RunningRecordError::Unreachable { url: self.place(), reason }
     }
 }
 
