@@ -8,7 +8,7 @@ use std::path::Path;
 use taintward_record::{RecordError, RecordReader, record_files};
 
 /// A file that is being read.
-pub(crate) type FileReader = RecordReader<BufReader<File>>;
+pub(crate) type RecordFile = RecordReader<BufReader<File>>;
 
 /// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ impl RecordFilesError {
 /// version has written in its own format are left out with a note, if there are others.
 pub(crate) fn read_all(
     record: &Path,
-    mut read: impl FnMut(&Path, &mut FileReader) -> Result<ControlFlow<()>, RecordError>,
+    mut read: impl FnMut(&Path, &mut RecordFile) -> Result<ControlFlow<()>, RecordError>,
 ) -> Result<(), RecordFilesError> {
     if !record.is_dir() {
         let read = open(record).and_then(|mut reader| read(record, &mut reader));
@@ -54,6 +54,6 @@ pub(crate) fn read_all(
     }
 }
 
-fn open(path: &Path) -> Result<FileReader, RecordError> {
+fn open(path: &Path) -> Result<RecordFile, RecordError> {
     RecordReader::open(BufReader::new(File::open(path)?))
 }

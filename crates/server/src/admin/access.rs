@@ -3,7 +3,7 @@
 //! - Invariant: a check without a response rejects; health endpoints need no token, and the record always does.
 
 use super::AdminResponse;
-use super::response::{PLAIN, protected, respond};
+use super::response::{PLAIN, ProtectedPath, protected, respond};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderValue, Request, StatusCode};
 use std::pin::Pin;
@@ -27,22 +27,6 @@ pub type AccessDecision<'g> = Pin<Box<dyn Future<Output = Result<(), AccessDenie
 pub trait AccessCheck: Send + Sync {
     /// Whether the bearer of this token may.
     fn admit<'g>(&'g self, token: &'g str) -> AccessDecision<'g>;
-}
-
-/// A path that needs a permission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProtectedPath {
-    Metrics,
-    Record,
-}
-
-impl ProtectedPath {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Metrics => "/metrics",
-            Self::Record => "/record",
-        }
-    }
 }
 
 /// Which clients may read a path of a port.

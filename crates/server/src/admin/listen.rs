@@ -3,9 +3,9 @@
 //! - Invariant: at most [`CONNECTIONS_MAX`] connections per port; [`ConnectionLimit`] chooses which one ends, so that
 //!   no client can keep a probe out.
 
-use super::access::{AccessCheck, PathAccess, PortAccess, ProtectedPath};
+use super::access::{AccessCheck, PathAccess, PortAccess};
 use super::reloading_tls::ReloadingTls;
-use super::response::protected;
+use super::response::{ProtectedPath, protected};
 use super::{Admin, AdminResponse};
 use crate::certificate::CertificateError;
 use crate::connection_limit::ConnectionLimit;

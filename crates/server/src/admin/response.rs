@@ -1,6 +1,5 @@
 //! Builds the response of a metrics or health request, with the texts of upstream's components.
 
-use super::access::ProtectedPath;
 use super::{Admin, Check, Scope};
 use crate::escape::escaped;
 use crate::metrics::Exposition;
@@ -16,6 +15,22 @@ pub(super) const PLAIN: &str = "text/plain; charset=utf-8";
 const BINARY: &str = "application/octet-stream";
 const PATHS: &str =
     "not found: there are /metrics, /record, /healthz, /livez and /readyz (add ?verbose, or /<check>)\n";
+
+/// A path that needs a permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProtectedPath {
+    Metrics,
+    Record,
+}
+
+impl ProtectedPath {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Metrics => "/metrics",
+            Self::Record => "/record",
+        }
+    }
+}
 
 /// The endpoint of a path.
 enum Endpoint<'path> {
