@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use taintward_core::engine::Engine as _;
 use taintward_core::eviction::EvictionEngine;
 use taintward_core::identity::{NodeName, PodName, PodRef, Uid};
-use taintward_core::time::Now;
+use taintward_core::time::{Now, Span};
 use taintward_record::{CallVisitor, EngineCall, RecordError, RecordedCall};
 
 /// The entries of taint-eviction-controller so far.
@@ -23,7 +23,7 @@ pub(super) struct EvictionEntries {
     pods: BTreeMap<Uid, HistoryPod>,
     /// All nodes on which they were.
     nodes: BTreeSet<NodeName>,
-    /// What is told at the next call.
+    /// What is reported at the next call.
     begin: Option<SegmentBegin>,
     /// The lists are not complete: what they contain did not happen just now.
     is_listing: bool,
@@ -35,9 +35,14 @@ pub(super) struct EvictionEntries {
 /// How a segment follows the one before.
 enum SegmentBegin {
     First,
-    /// The engine was in another state at the end of the segment before.
-    AfterGap,
+    /// The engine was in another state at the end of the segment before: something is missing between them, or this
+    /// program decides differently.
+    Differs,
 }
+
+/// A control loop that has anything to do makes calls in shorter intervals. A tap pauses for longer after it dropped
+/// something, and no process starts again so soon.
+const GAP_MIN: Span = Span::from_secs(3);
 
 impl EvictionEntries {
     pub(super) const fn new(filter: HistoryFilter) -> Self {
@@ -188,9 +193,15 @@ impl EvictionEntries {
     /// Tells how the record goes on, at its begin and after a gap.
     fn report_begin(&mut self, engine: &EvictionEngine, begin: &SegmentBegin, now: Now) {
         self.track_all(engine, now);
-        if let (SegmentBegin::AfterGap, Some(last)) = (begin, self.last) {
+        if let (SegmentBegin::Differs, Some(last)) = (begin, self.last) {
+            let is_gap = now.wall >= last.wall.plus(GAP_MIN) || self.is_listing;
+            if !is_gap {
+                return;
+            }
             let message = format!("nothing is recorded since {}", sentences::wall_time(last.wall, now));
             self.add_cluster(now, HistoryEvent::GapFound, message);
+            // Times of another process mean nothing in this one.
+            self.pods.values_mut().for_each(|pod| pod.request = None);
         }
         match self.is_listing {
             true => self.add_cluster(
@@ -210,8 +221,9 @@ impl CallVisitor<EvictionEngine> for EvictionEntries {
         if followed == Some(engine) {
             return;
         }
-        self.begin = Some(if followed.is_none() { SegmentBegin::First } else { SegmentBegin::AfterGap });
+        self.begin = Some(if followed.is_none() { SegmentBegin::First } else { SegmentBegin::Differs });
         self.is_listing = !engine.is_synced();
+        self.ticked = None;
     }
 
     fn call(

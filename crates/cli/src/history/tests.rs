@@ -217,6 +217,29 @@ fn another_client_a_gap_and_a_missing_response_are_told() {
 }
 
 #[test]
+fn a_segment_in_another_state_is_no_gap_if_no_time_is_missing() {
+    let night = night();
+    let header = night.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let mut frames = vec![header];
+    while let Some(head) = night.get(frames[frames.len() - 1]..).filter(|rest| rest.len() > 14) {
+        let packed = u32::from_le_bytes(head[6..10].try_into().unwrap());
+        frames.push(frames[frames.len() - 1] + 14 + packed as usize);
+    }
+    // Without the second block, in which the pods are listed, this program decides differently from there on.
+    let without = [&night[..frames[1]], &night[frames[2]..]].concat();
+    let events = |record: &[u8]| -> Vec<HistoryEvent> {
+        history(record, pod_filter("db-0")).entries.iter().map(|entry| entry.event).collect()
+    };
+    let (whole, damaged) = (events(&night), events(&without));
+    assert!(
+        whole.contains(&HistoryEvent::CountdownStarted) && !damaged.contains(&HistoryEvent::CountdownStarted)
+    );
+    assert!(!damaged.contains(&HistoryEvent::GapFound), "{damaged:?}");
+    // The next segment begins with the state, so that the pod is known again.
+    assert_eq!(damaged.last(), Some(&HistoryEvent::CountdownCancelled));
+}
+
+#[test]
 fn the_schema_describes_what_is_printed() {
     let filter = HistoryFilter { nodes: vec!["n2".into()], ..HistoryFilter::default() };
     let history = history(&night(), filter);
