@@ -1,5 +1,6 @@
 //! Runs `taintward replay`: lets the engines of this program decide again what a record contains.
 
+use crate::messages::counted;
 use crate::output::{
     API_VERSION, OutputArgs, PrintError, PrintOptions, Printable, Table, TableCell, TableColumn, dated,
 };
@@ -11,14 +12,19 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use taintward_core::eviction_monitor::EvictionViolation;
 use taintward_core::time::Wall;
-use taintward_record::{Difference, Replay, ReplayError, ReplaySummary};
+use taintward_record::{CheckSummary, Difference, Replay, ReplayError, ReplaySummary};
 
 /// Exit codes of `taintward replay`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
     (0, "The controllers of this program decide the same"),
     (1, "The record could not be read to its end, or the command line is invalid"),
-    (2, "The controllers of this program decide differently; the first difference is printed"),
+    (
+        2,
+        "The controllers of this program decide differently, or, with --check, a request violates a property; the first \
+         of these is printed",
+    ),
 ];
 
 /// The flags of `taintward replay`.
@@ -27,6 +33,10 @@ pub(crate) struct ReplayArgs {
     /// A record: a folder that --record-dir named, or a file of it
     #[arg(value_name = "RECORD")]
     record: PathBuf,
+    /// Also checks each request of taint-eviction-controller by the properties of docs/invariants.md, independently of its
+    /// engine
+    #[arg(long)]
+    check: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -46,6 +56,15 @@ struct ReplayReport {
     /// The files that end within a frame.
     cut_off: Vec<String>,
     difference: Option<Difference>,
+    /// `None` without --check.
+    check: Option<CheckReport>,
+}
+
+/// The requests that were checked.
+struct CheckReport {
+    checked: usize,
+    violated: usize,
+    violations: Vec<EvictionViolation>,
 }
 
 pub(crate) fn run(options: &ReplayArgs) -> ExitCode {
@@ -53,16 +72,17 @@ pub(crate) fn run(options: &ReplayArgs) -> ExitCode {
 }
 
 fn replay(options: &ReplayArgs) -> Result<ExitCode, ReplayCommandError> {
-    let report = ReplayReport::of(&options.record)?;
+    let report = ReplayReport::of(&options.record, options.check)?;
     options.output.print(&report)?;
     for path in &report.cut_off {
         stderr::note(format!("{path} is cut off within an entry; it was replayed up to there"));
     }
-    Ok(if report.difference.is_some() { ExitCode::from(2) } else { ExitCode::SUCCESS })
+    let is_violated = report.check.as_ref().is_some_and(|check| check.violated > 0);
+    Ok(if report.difference.is_some() || is_violated { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }
 
 impl ReplayReport {
-    fn of(record: &Path) -> Result<Self, RecordFilesError> {
+    fn of(record: &Path, is_checked: bool) -> Result<Self, RecordFilesError> {
         let (mut replay, mut cut_off, mut difference) = (Replay::new(), Vec::new(), None);
         record_files::read_all(record, |path, reader| match replay.read(reader) {
             Ok(()) => {
@@ -75,13 +95,48 @@ impl ReplayReport {
                 Ok(ControlFlow::Break(()))
             }
         })?;
-        Ok(Self { controllers: replay.summaries().cloned().collect(), cut_off, difference })
+        let CheckSummary { checked, violated, violations } = replay.check();
+        let check = is_checked.then(|| CheckReport { checked, violated, violations: violations.to_vec() });
+        Ok(Self { controllers: replay.summaries().cloned().collect(), cut_off, difference, check })
     }
 }
 
 /// As programs read times.
 fn text(wall: Wall) -> String {
     jiff::Timestamp::from_microsecond(wall.as_micros()).map_or_else(|_| String::new(), |at| at.to_string())
+}
+
+impl CheckReport {
+    fn object(&self) -> Value {
+        let violations = self.violations.iter().map(|violation| {
+            json!({
+                "property": violation.property.id(),
+                "decidedAt": text(violation.at.wall),
+                "namespace": violation.name.namespace(),
+                "pod": violation.name.name(),
+                "uid": violation.pod.uid.to_string(),
+                "node": violation.pod.node.as_str(),
+                "reason": violation.reason,
+            })
+        });
+        json!({
+            "requests": self.checked,
+            "violated": self.violated,
+            "violations": violations.collect::<Vec<_>>(),
+        })
+    }
+
+    fn text(&self, zone: &TimeZone) -> String {
+        let checked = counted(self.checked, "request");
+        match &self.violations[..] {
+            [] => format!("{checked} of taint-eviction-controller checked: no property is violated.\n"),
+            [first, ..] => format!(
+                "{checked} of taint-eviction-controller checked: {} violated. The first, {}:\n{first}\n",
+                self.violated,
+                dated(first.at.wall, zone),
+            ),
+        }
+    }
 }
 
 impl Printable for ReplayReport {
@@ -112,6 +167,7 @@ impl Printable for ReplayReport {
             "controllers": controllers.collect::<Vec<_>>(),
             "cutOff": self.cut_off,
             "difference": difference,
+            "check": self.check.as_ref().map(CheckReport::object),
         })
     }
 
@@ -155,6 +211,7 @@ impl Printable for ReplayReport {
                 dated(now.wall, &zone),
             ),
         };
-        table.print(view) + "\n" + &outcome
+        let check = self.check.as_ref().map(|check| check.text(&zone)).unwrap_or_default();
+        table.print(view) + "\n" + &outcome + &check
     }
 }

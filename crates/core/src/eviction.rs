@@ -10,6 +10,7 @@ use crate::fact::PodOwnerKind;
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::object_event::ObjectIndex as _;
 use crate::time::{Mono, Now};
+use crate::toleration_matching::NumericOperators;
 use crate::verdict::{TaintInstance, Verdict};
 use alloc::vec::Vec;
 use cache::{Cache, CacheUpdate};
@@ -276,6 +277,11 @@ impl EvictionEngine {
             held: counts.held,
             ..EvictionStats::default()
         })
+    }
+
+    /// Whether it compares numbers.
+    pub const fn numeric(&self) -> NumericOperators {
+        self.config.numeric
     }
 
     /// Whether a pull of this lane could find something now.

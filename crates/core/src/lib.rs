@@ -106,6 +106,7 @@ pub mod countdown_hold;
 pub mod dedicated_pools;
 pub mod engine;
 pub mod eviction;
+pub mod eviction_monitor;
 pub mod eviction_policy;
 pub mod fact;
 pub mod forecast;

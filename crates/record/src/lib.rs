@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod call;
+mod check;
 mod error;
 mod folder;
 mod follower;
@@ -29,6 +30,7 @@ pub mod testkit;
 mod tests;
 
 pub use call::{EngineCall, RecordedCall, RecordedEngine};
+pub use check::CheckSummary;
 pub use error::RecordError;
 pub use folder::{FolderLimits, record_files};
 pub use follower::{CallVisitor, EngineFollower};

@@ -2,6 +2,7 @@
 //! are compared with those that were recorded.
 
 use crate::call::{EngineCall, RecordedCall, RecordedEngine};
+use crate::check::{CheckSummary, EvictionCheck};
 use crate::error::RecordError;
 use crate::follower::{CallVisitor, EngineFollower};
 use crate::frame::{Frame, RecordedController};
@@ -66,16 +67,16 @@ pub enum ReplayError {
 
 /// The replay of a record, which may have several files.
 pub struct Replay {
-    eviction: ControllerReplay<EvictionEngine>,
+    eviction: EvictionReplay,
     nodes: ControllerReplay<NodeLifecycleEngine>,
     seconds: ControllerReplay<TolerationSecondsEngine>,
 }
 
 impl Replay {
     /// A replay that has read nothing yet.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
-            eviction: ControllerReplay::new(RecordedController::TaintEviction),
+            eviction: EvictionReplay::new(),
             nodes: ControllerReplay::new(RecordedController::NodeLifecycle),
             seconds: ControllerReplay::new(RecordedController::TolerationSeconds),
         }
@@ -84,7 +85,7 @@ impl Replay {
     /// Replays a file, to its end.
     ///
     /// # Errors
-    /// At the first difference, and if the file cannot be read.
+    /// The first difference in it, and if the file cannot be read.
     pub fn read<R: BufRead>(&mut self, record: &mut RecordReader<R>) -> Result<(), ReplayError> {
         while let Some(frame) = record.next_frame()? {
             match frame.controller {
@@ -93,7 +94,17 @@ impl Replay {
                 RecordedController::TolerationSeconds => self.seconds.read(&frame)?,
             }
         }
-        Ok(())
+        let all = [&self.eviction.comparison, &self.nodes.comparison, &self.seconds.comparison];
+        let differences = all.into_iter().filter_map(|comparison| comparison.difference.as_ref());
+        match differences.min_by_key(|difference| difference.now.wall) {
+            None => Ok(()),
+            Some(first) => Err(ReplayError::Differs(Box::new(first.clone()))),
+        }
+    }
+
+    /// What the monitor of evictions found in the record; it is checked as far as it was replayed.
+    pub fn check(&self) -> CheckSummary<'_> {
+        self.eviction.check.summary()
     }
 
     /// What was replayed, of each controller in the record.
@@ -115,31 +126,78 @@ struct ControllerReplay<E> {
     comparison: CallComparison,
 }
 
+/// The replay of taint-eviction-controller, whose requests are checked as well.
+struct EvictionReplay {
+    follower: EngineFollower<EvictionEngine>,
+    check: EvictionCheck,
+    comparison: CallComparison,
+}
+
+/// Both look at each call.
+struct CheckedComparison<'r> {
+    check: &'r mut EvictionCheck,
+    comparison: &'r mut CallComparison,
+}
+
+impl EvictionReplay {
+    fn new() -> Self {
+        let ControllerReplay { follower, comparison } =
+            ControllerReplay::new(RecordedController::TaintEviction);
+        Self { follower, check: EvictionCheck::default(), comparison }
+    }
+
+    fn read(&mut self, frame: &Frame) -> Result<(), RecordError> {
+        let Self { follower, check, comparison } = self;
+        follower.read(frame, &mut CheckedComparison { check, comparison })
+    }
+}
+
+impl CallVisitor<EvictionEngine> for CheckedComparison<'_> {
+    type Error = RecordError;
+
+    fn begin(&mut self, engine: &EvictionEngine, followed: Option<&EvictionEngine>) {
+        self.check.begin(engine, followed);
+        self.comparison.begin(engine, followed);
+    }
+
+    fn call(
+        &mut self,
+        engine: &mut EvictionEngine,
+        call: RecordedCall<EvictionEngine>,
+        now: Now,
+    ) -> Result<(), RecordError> {
+        self.check.call(&call, now);
+        self.comparison.call(engine, call, now)
+    }
+}
+
 /// Compares the calls of an engine with what the engine of this program does.
 struct CallComparison {
     summary: ReplaySummary,
+    /// The first one. From then on, nothing is compared: one difference leads to others.
+    difference: Option<Difference>,
 }
 
 impl<E: RecordedEngine> ControllerReplay<E> {
     const fn new(controller: RecordedController) -> Self {
         let summary =
             ReplaySummary { controller, segments: 0, inputs: 0, effects: 0, notices: 0, times: None };
-        Self { follower: EngineFollower::new(), comparison: CallComparison { summary } }
+        Self { follower: EngineFollower::new(), comparison: CallComparison { summary, difference: None } }
     }
 
-    fn read(&mut self, frame: &Frame) -> Result<(), ReplayError> {
+    fn read(&mut self, frame: &Frame) -> Result<(), RecordError> {
         self.follower.read(frame, &mut self.comparison)
     }
 }
 
 impl<E: RecordedEngine> CallVisitor<E> for CallComparison {
-    type Error = ReplayError;
+    type Error = RecordError;
 
     fn begin(&mut self, _: &E, _: Option<&E>) {
         self.summary.segments += 1;
     }
 
-    fn call(&mut self, engine: &mut E, call: RecordedCall<E>, now: Now) -> Result<(), ReplayError> {
+    fn call(&mut self, engine: &mut E, call: RecordedCall<E>, now: Now) -> Result<(), RecordError> {
         let first = self.summary.times.map_or(now, |(first, _)| first);
         self.summary.times = Some((first, now));
         match call {
@@ -154,13 +212,13 @@ impl<E: RecordedEngine> CallVisitor<E> for CallComparison {
             }
             EngineCall::Pull(lane, recorded) => {
                 let replayed = engine.next_effect(lane, now);
-                self.compare(&recorded, &replayed, now)?;
+                self.compare(&recorded, &replayed, now);
                 self.summary.effects += usize::from(recorded.is_some());
                 Ok(())
             }
             EngineCall::Notices(recorded) => {
                 let replayed = engine.take_notices();
-                self.compare(&recorded, &replayed, now)?;
+                self.compare(&recorded, &replayed, now);
                 self.summary.notices += recorded.len();
                 Ok(())
             }
@@ -169,12 +227,12 @@ impl<E: RecordedEngine> CallVisitor<E> for CallComparison {
 }
 
 impl CallComparison {
-    fn compare<T: PartialEq + Debug>(&self, recorded: &T, replayed: &T, now: Now) -> Result<(), ReplayError> {
-        if recorded == replayed {
-            return Ok(());
+    fn compare<T: PartialEq + Debug>(&mut self, recorded: &T, replayed: &T, now: Now) {
+        if recorded == replayed || self.difference.is_some() {
+            return;
         }
         let ReplaySummary { controller, inputs, .. } = self.summary;
         let (recorded, replayed) = (format!("{recorded:?}"), format!("{replayed:?}"));
-        Err(ReplayError::Differs(Box::new(Difference { controller, now, inputs, recorded, replayed })))
+        self.difference = Some(Difference { controller, now, inputs, recorded, replayed });
     }
 }

@@ -89,6 +89,11 @@ impl TappedLoop {
         self.tap.handle(input, now);
     }
 
+    /// Handles an input that the record lacks.
+    pub fn handle_unrecorded(&mut self, input: EvictionInput, now: Now) {
+        self.engine.handle(input, now);
+    }
+
     /// The watch delivers this state of a node, which live reads return too.
     pub fn apply_node(&mut self, node: NodeFact, now: Now) {
         self.nodes.retain(|known| known.name != node.name);

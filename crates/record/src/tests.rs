@@ -134,6 +134,34 @@ fn ends_at_a_frame(whole: &[u8], length: usize) -> bool {
 }
 
 #[test]
+fn requests_that_violate_a_property_are_found() {
+    let check = |record: &[u8]| {
+        let mut replay = Replay::new();
+        let replayed = replay.read(&mut RecordReader::open(record).unwrap());
+        let found: Vec<String> = replay.check().violations.iter().map(ToString::to_string).collect();
+        (replayed.is_ok(), replay.check().checked, found)
+    };
+    assert_eq!(check(&recorded()), (true, 6, Vec::new()));
+    // An engine that knew other tolerations than the record says sends requests that the record does not justify.
+    let recorder = recorder();
+    let mut tapped = TappedLoop::new(recorder.clone(), SegmentLimits::default());
+    tapped.turn(at(0));
+    let tolerates = pod("a").at_version(5).tolerates([toleration("gpu", None)]);
+    tapped.list([node("n1")], [tolerates], at(1));
+    let fact = pod("a").at_version(5);
+    tapped.handle_unrecorded(EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }), at(2));
+    tapped.apply_node(node("n1").tainted([taint("gpu")]), at(2));
+    tapped.turn(at(2));
+    tapped.end(at(3));
+    let (is_same, _, found) = check(&recorder.to_bytes());
+    assert!(!is_same && found.len() == 2, "the condition and the deletion: {found:?}");
+    assert_eq!(
+        found[0],
+        "S3: pod default/a (UID a) on node n1: no NoExecute taint of its node evicts it yet"
+    );
+}
+
+#[test]
 fn a_changed_byte_is_found() {
     let whole = recorded();
     let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;

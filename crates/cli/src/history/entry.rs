@@ -74,18 +74,18 @@ pub(crate) struct HistoryEntry {
 }
 
 /// The entries that a filter admits, in the order of the record.
-pub(super) struct EntryLog {
-    pub(super) filter: HistoryFilter,
-    pub(super) entries: Vec<HistoryEntry>,
+pub(crate) struct EntryLog {
+    pub(crate) filter: HistoryFilter,
+    pub(crate) entries: Vec<HistoryEntry>,
 }
 
 impl EntryLog {
-    pub(super) const fn new(filter: HistoryFilter) -> Self {
+    pub(crate) const fn new(filter: HistoryFilter) -> Self {
         Self { filter, entries: Vec::new() }
     }
 
     /// Adds an entry, unless it is too old. Its object was admitted by the caller.
-    pub(super) fn add(&mut self, now: Now, object: HistoryObject, event: HistoryEvent, message: String) {
+    pub(crate) fn add(&mut self, now: Now, object: HistoryObject, event: HistoryEvent, message: String) {
         if self.filter.since.is_none_or(|since| now.wall >= since) {
             self.entries.push(HistoryEntry { at: now.wall, object, event, message });
         }

@@ -5,36 +5,36 @@ use taintward_core::time::Wall;
 
 /// The objects, and the time. Without objects, a history has the decisions about all of them, without the details.
 #[derive(Clone, Debug, Default)]
-pub(super) struct HistoryFilter {
+pub(crate) struct HistoryFilter {
     /// Names of pods.
-    pub(super) pods: Vec<String>,
+    pub(crate) pods: Vec<String>,
     /// The namespace of pods; `None`: any.
-    pub(super) namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
     /// Names of nodes.
-    pub(super) nodes: Vec<String>,
+    pub(crate) nodes: Vec<String>,
     /// Older entries are left out.
-    pub(super) since: Option<Wall>,
+    pub(crate) since: Option<Wall>,
 }
 
 impl HistoryFilter {
     /// Whether objects are named.
-    pub(super) const fn is_detailed(&self) -> bool {
+    pub(crate) const fn is_detailed(&self) -> bool {
         !self.pods.is_empty() || !self.nodes.is_empty()
     }
 
     /// Whether the pod, or its node, is named.
-    pub(super) fn names_pod(&self, pod: &PodName, node: &NodeName) -> bool {
+    pub(crate) fn names_pod(&self, pod: &PodName, node: &NodeName) -> bool {
         let is_named = self.pods.iter().any(|name| name == pod.name()) && self.admits_namespace(pod);
         is_named || self.names_node(node)
     }
 
     /// Whether the node is named.
-    pub(super) fn names_node(&self, node: &NodeName) -> bool {
+    pub(crate) fn names_node(&self, node: &NodeName) -> bool {
         self.nodes.iter().any(|name| name == node.as_str())
     }
 
     /// Whether a decision about a pod belongs to the history.
-    pub(super) fn admits_pod(&self, pod: &PodName, node: &NodeName) -> bool {
+    pub(crate) fn admits_pod(&self, pod: &PodName, node: &NodeName) -> bool {
         if self.is_detailed() { self.names_pod(pod, node) } else { self.admits_namespace(pod) }
     }
 

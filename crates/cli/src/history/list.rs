@@ -9,11 +9,11 @@ use taintward_core::time::Wall;
 
 /// A history, the newest entry last.
 #[derive(Debug)]
-pub(super) struct History {
-    pub(super) from: String,
-    pub(super) entries: Vec<HistoryEntry>,
+pub(crate) struct History {
+    pub(crate) from: String,
+    pub(crate) entries: Vec<HistoryEntry>,
     /// The files that end within an entry.
-    pub(super) cut_off: Vec<String>,
+    pub(crate) cut_off: Vec<String>,
 }
 
 impl HistoryObject {

@@ -14,22 +14,22 @@ use taintward_core::toleration_matching::TaintMatch;
 use taintward_core::verdict::{Outcome, StayReason, TaintInstance, Verdict};
 
 /// A deadline: `14:03:11, in 4m12s`.
-pub(super) fn deadline(at: Mono, now: Now) -> String {
+pub(crate) fn deadline(at: Mono, now: Now) -> String {
     when(now.wall, now.wall_of(at), &TimeZone::system())
 }
 
 /// A time: `14:03:11`.
-pub(super) fn time(at: Mono, now: Now) -> String {
+pub(crate) fn time(at: Mono, now: Now) -> String {
     wall_time(now.wall_of(at), now)
 }
 
 /// The same of a time of the wall clock.
-pub(super) fn wall_time(at: Wall, now: Now) -> String {
+pub(crate) fn wall_time(at: Wall, now: Now) -> String {
     clock(now.wall, at, &TimeZone::system())
 }
 
 /// The time since a moment: `35 ms`, `4m12s`.
-pub(super) fn after(since: Mono, now: Now) -> String {
+pub(crate) fn after(since: Mono, now: Now) -> String {
     let span = now.mono.since(since);
     match span.as_micros() / 1_000 {
         millis @ ..1_000 => format!("{millis} ms"),
@@ -38,7 +38,7 @@ pub(super) fn after(since: Mono, now: Now) -> String {
 }
 
 /// `has taints k=v:NoExecute, l:NoExecute`.
-pub(super) fn has_taints<'t>(taints: impl IntoIterator<Item = &'t Taint>) -> String {
+pub(crate) fn has_taints<'t>(taints: impl IntoIterator<Item = &'t Taint>) -> String {
     let taints: Vec<String> = taints.into_iter().map(ToString::to_string).collect();
     match &taints[..] {
         [] => "has no NoExecute taint".to_owned(),
@@ -48,7 +48,7 @@ pub(super) fn has_taints<'t>(taints: impl IntoIterator<Item = &'t Taint>) -> Str
 }
 
 /// The NoExecute taints among those of a node.
-pub(super) fn no_execute(taints: &[Taint]) -> impl Iterator<Item = &Taint> {
+pub(crate) fn no_execute(taints: &[Taint]) -> impl Iterator<Item = &Taint> {
     taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute)
 }
 
@@ -84,7 +84,7 @@ impl EvictionCause<'_> {
 }
 
 /// Why a pod was evicted.
-pub(super) fn evicted_because(node: &NodeName, reason: &EvictionReason, now: Now) -> String {
+pub(crate) fn evicted_because(node: &NodeName, reason: &EvictionReason, now: Now) -> String {
     let EvictionReason { taint, start, counts_from, toleration, held, .. } = reason;
     let cause = EvictionCause {
         taint,
@@ -106,7 +106,7 @@ pub(super) fn evicted_because(node: &NodeName, reason: &EvictionReason, now: Now
 }
 
 /// Why a pod leaves, by its verdict; `None` if no taint decides.
-pub(super) fn leaves_because(
+pub(crate) fn leaves_because(
     node: &NodeName,
     verdict: &Verdict,
     taints: &[TaintInstance],
@@ -124,7 +124,7 @@ pub(super) fn leaves_because(
 }
 
 /// What happens to a pod, by its verdict: `leaves at 14:03:11, in 4m12s: node n1 has ...`.
-pub(super) fn outcome(node: &NodeName, verdict: &Verdict, taints: &[TaintInstance], now: Now) -> String {
+pub(crate) fn outcome(node: &NodeName, verdict: &Verdict, taints: &[TaintInstance], now: Now) -> String {
     let because = leaves_because(node, verdict, taints, now).map(|why| format!(": {why}"));
     let because = because.unwrap_or_default();
     match verdict.outcome {
@@ -148,7 +148,7 @@ pub(super) fn outcome(node: &NodeName, verdict: &Verdict, taints: &[TaintInstanc
 }
 
 /// How the API server responded to a request that failed.
-pub(super) fn failure(failure: ApiFailure) -> String {
+pub(crate) fn failure(failure: ApiFailure) -> String {
     match failure {
         ApiFailure::NotFound => "it does not exist (404)".to_owned(),
         ApiFailure::Conflict => "the object had changed meanwhile (409)".to_owned(),

@@ -12,7 +12,7 @@ use taintward_core::toleration_seconds::TolerationSecondsEngine;
 use taintward_record::{EngineFollower, RecordError, RecordReader, RecordedController};
 
 /// The history of a record that is being read, which may have several files.
-pub(super) struct Timeline {
+pub(crate) struct Timeline {
     filter: HistoryFilter,
     eviction: (EngineFollower<EvictionEngine>, EvictionEntries),
     nodes: (EngineFollower<NodeLifecycleEngine>, NodeEntries),
@@ -20,7 +20,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn new(filter: HistoryFilter) -> Self {
+    pub(crate) fn new(filter: HistoryFilter) -> Self {
         Self {
             eviction: (EngineFollower::new(), EvictionEntries::new(filter.clone())),
             nodes: (EngineFollower::new(), NodeEntries::new(filter.clone())),
@@ -30,7 +30,7 @@ impl Timeline {
     }
 
     /// Reads a file to its end.
-    pub(super) fn read<R: BufRead>(&mut self, record: &mut RecordReader<R>) -> Result<(), RecordError> {
+    pub(crate) fn read<R: BufRead>(&mut self, record: &mut RecordReader<R>) -> Result<(), RecordError> {
         while let Some(frame) = record.next_frame()? {
             match frame.controller {
                 RecordedController::TaintEviction => self.eviction.0.read(&frame, &mut self.eviction.1)?,
@@ -42,7 +42,7 @@ impl Timeline {
     }
 
     /// The entries, the oldest first; those of one moment in the order in which the controllers pass a taint on.
-    pub(super) fn finish(mut self) -> Vec<HistoryEntry> {
+    pub(crate) fn finish(mut self) -> Vec<HistoryEntry> {
         self.eviction.1.finish();
         let is_included = |entry: &HistoryEntry| match &entry.object {
             HistoryObject::Node(node) if self.filter.is_detailed() => {

@@ -101,6 +101,11 @@ fn a_record_of_evictions_is_replayed_as_a_folder_and_as_a_file() {
     assert!(lines[1].starts_with("taint-eviction-controller   20"), "{out}");
     assert_eq!(lines.last(), Some(&"This program decides the same."), "{out}");
 
+    let (code, out, message) = replay(&[&folder, "--check"]);
+    assert_eq!((code, &*message), (0, ""), "{out}");
+    let last = out.lines().last().unwrap();
+    assert!(last.ends_with(" of taint-eviction-controller checked: no property is violated."), "{out}");
+
     let (code, out, message) = outcome(&["history", "node/n1", "-f", &folder]);
     assert_eq!((code, &*message), (0, ""), "{out}");
     assert!(out.contains("  node/n1  ") && out.contains("  got taint gpu:NoExecute\n"), "{out}");
@@ -117,6 +122,7 @@ fn a_record_of_evictions_is_replayed_as_a_folder_and_as_a_file() {
     assert_eq!((&replayed["kind"], &replayed["difference"]), (&"Replay".into(), &Value::Null), "{out}");
     let controller = &replayed["controllers"][0];
     assert_eq!(controller["name"], "taint-eviction-controller");
+    assert_eq!(replayed["check"], Value::Null, "it was not asked for");
     // At least one read of the node, one condition and one DELETE.
     assert!(controller["requests"].as_u64().unwrap() >= 3 && controller["segments"] == 1, "{out}");
 }

@@ -1,12 +1,14 @@
 //! Runs every test twice: with the empty configuration, and with an eviction policy that selects nothing, which must
-//! change nothing.
+//! change nothing. Each request is checked by the monitor.
 
 use super::EPOCH;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{
     EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
+use taintward_core::eviction_monitor::EvictionMonitor;
 use taintward_core::eviction_policy::{
     BudgetRespect, EvictionPolicy, EvictionPolicyFact, RecordedPolicyStatus, SelectedTaint, UnavailableLimit,
     WaveOrder,
@@ -17,10 +19,27 @@ use taintward_core::time::{Mono, Now, Wall};
 
 /// An engine with the empty configuration, as which it is read. Panics if the same engine beside a policy that selects
 /// nothing has another effect, notice or wakeup.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub struct PairedEngine {
     plain: EvictionEngine,
     beside_policy: EvictionEngine,
+    /// `None`: the inputs contradict each other, as no API server's do.
+    monitor: Option<EvictionMonitor>,
+}
+
+/// Not by the monitor: it follows from one of the ways that lead to this state, and any of them is possible.
+impl PartialEq for PairedEngine {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.plain, &self.beside_policy) == (&other.plain, &other.beside_policy)
+    }
+}
+
+impl Eq for PairedEngine {}
+
+impl Hash for PairedEngine {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.plain, &self.beside_policy).hash(state);
+    }
 }
 
 /// A policy that delays what it selects in every way, and selects nothing.
@@ -44,9 +63,15 @@ impl PairedEngine {
         Self::beside(selecting_nothing(), config)
     }
 
+    /// The same without the monitor.
+    pub fn unmonitored(config: EvictionConfig) -> Self {
+        Self { monitor: None, ..Self::new(config) }
+    }
+
     /// The same beside another policy.
     pub fn beside(policy: EvictionPolicy, config: EvictionConfig) -> Self {
         let plain = EvictionEngine::new(config.clone());
+        let monitor = Some(EvictionMonitor::of_new_engine(config.numeric));
         let mut beside_policy = EvictionEngine::new(EvictionConfig { policies: true, ..config });
         let fact = EvictionPolicyFact {
             uid: Uid::new("nothing"),
@@ -63,7 +88,7 @@ impl PairedEngine {
         ] {
             beside_policy.handle(EvictionInput::Policies(event), start);
         }
-        Self { plain, beside_policy }
+        Self { plain, beside_policy, monitor }
     }
 }
 
@@ -81,6 +106,9 @@ impl Engine for PairedEngine {
     type Notice = EvictionNotice;
 
     fn handle(&mut self, input: EvictionInput, now: Now) {
+        if let Some(monitor) = &mut self.monitor {
+            monitor.input(&input, now);
+        }
         self.beside_policy.handle(input.clone(), now);
         self.plain.handle(input, now);
     }
@@ -97,6 +125,10 @@ impl Engine for PairedEngine {
             effect,
             "a policy that selects nothing changes it"
         );
+        let checked = self.monitor.as_ref().zip(effect.as_ref());
+        if let Some(violation) = checked.and_then(|(monitor, effect)| monitor.effect(effect, now).err()) {
+            panic!("{violation}");
+        }
         effect
     }
 

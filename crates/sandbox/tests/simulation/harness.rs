@@ -63,11 +63,13 @@ struct SimulatedController {
     recorder: Option<EngineRecorder>,
 }
 
-/// The first difference between what a controller did and what its record makes the same engines do.
+/// The first difference between what a controller did and what its record makes the same engines do, or the first
+/// request that violates a property.
 fn replay_error(recorder: &EngineRecorder) -> Option<String> {
-    let bytes = recorder.to_bytes();
+    let (bytes, mut replay) = (recorder.to_bytes(), Replay::new());
     let read = RecordReader::open(&bytes[..]).map_err(ReplayError::from);
-    read.and_then(|mut record| Replay::new().read(&mut record)).err().map(|error| error.to_string())
+    let error = read.and_then(|mut record| replay.read(&mut record)).err().map(|error| error.to_string());
+    error.or_else(|| replay.check().violations.first().map(ToString::to_string))
 }
 
 pub(crate) struct SimulationHarness {

@@ -57,7 +57,7 @@ impl RequestHistory {
     pub(crate) fn new(seed: u64, lies: bool) -> Self {
         let choices = HistoryChoices(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let (requested, log) = (Vec::new(), Vec::new());
-        let engine = PairedEngine::new(EvictionConfig::default());
+        let engine = PairedEngine::unmonitored(EvictionConfig::default());
         let mut history = Self { choices, now: 1_000_000, version: 1, engine, requested, log, lies };
         history.list(None, Vec::new(), None);
         history

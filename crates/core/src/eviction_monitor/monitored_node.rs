@@ -1,0 +1,108 @@
+//! Keeps what is known of a node's NoExecute taints: which there are, and since when at the earliest.
+
+use crate::fact::NodeFact;
+use crate::identity::{ResourceVersion, Uid};
+use crate::taint::{Taint, TaintEffect};
+use crate::time::{Mono, Now};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// A taint, and the moment before which it has not begun; `None`: that is unknown.
+pub(super) type StartedTaint = (Taint, Option<Mono>);
+
+/// How many reads of a node are kept: a request rests on one of the last.
+const READS_MAX: usize = 8;
+
+/// A node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MonitoredNode {
+    /// `None` before an event has shown it.
+    uid: Option<Uid>,
+    version: Option<ResourceVersion>,
+    observed: NodeTaints,
+    is_undecodable: bool,
+    is_listed: bool,
+    /// The latest live reads, each with the moment at which it was sent.
+    reads: VecDeque<(Mono, Vec<StartedTaint>)>,
+}
+
+/// The taints of a node at one moment. There are few of them.
+type NodeTaints = Vec<StartedTaint>;
+
+impl MonitoredNode {
+    pub(super) fn is(&self, uid: &Uid) -> bool {
+        self.uid.as_ref() == Some(uid)
+    }
+
+    pub(super) const fn is_decodable(&self) -> bool {
+        !self.is_undecodable
+    }
+
+    pub(super) const fn was_listed(&self) -> bool {
+        self.is_listed
+    }
+
+    /// The taints that the watch or the latest read has shown.
+    pub(super) fn all(&self) -> NodeTaints {
+        let read = self.reads.back().into_iter().flat_map(|(_, taints)| taints);
+        self.observed.iter().chain(read).cloned().collect()
+    }
+
+    /// The taints that the read showed that was sent then.
+    pub(super) fn confirmed(&self, sent: Mono) -> Option<NodeTaints> {
+        self.reads.iter().rev().find(|(at, _)| *at == sent).map(|(_, taints)| taints.clone())
+    }
+
+    pub(super) const fn set_listed(&mut self, is_listed: bool) {
+        self.is_listed = is_listed;
+    }
+
+    pub(super) fn fail_to_decode(&mut self) {
+        self.is_undecodable = true;
+        self.is_listed = true;
+    }
+
+    /// The watch, or a list, shows this state.
+    pub(super) fn apply(&mut self, fact: &NodeFact, listed: bool, now: Now) {
+        // An event that is older than another one changes nothing.
+        if !listed && self.is(&fact.uid) && fact.version.is_some() && fact.version < self.version {
+            return;
+        }
+        // The taints of a node that was not known may be older than this event.
+        let is_live = self.is(&fact.uid) && !listed;
+        if !self.is(&fact.uid) {
+            *self = Self { uid: Some(fact.uid.clone()), ..Self::default() };
+        }
+        self.version = fact.version;
+        self.observed = self.started(fact, is_live.then_some(now.mono), now);
+        self.is_undecodable = false;
+        self.is_listed = true;
+    }
+
+    /// A live read shows this state.
+    pub(super) fn confirm(&mut self, fact: &NodeFact, sent: Mono, now: Now) {
+        if self.reads.len() == READS_MAX {
+            self.reads.pop_front();
+        }
+        let taints = self.started(fact, None, now);
+        self.reads.push_back((sent, taints));
+    }
+
+    /// The NoExecute taints of this state, each with its start: the known one; that of the latest read, if it has shown the
+    /// taint before the watch did; `live`, if the watch shows it now; or else what the taint itself says.
+    fn started(&self, fact: &NodeFact, live: Option<Mono>, now: Now) -> NodeTaints {
+        let read = self.reads.back().into_iter().flat_map(|(_, taints)| taints);
+        let known: Vec<&StartedTaint> = self.observed.iter().chain(read).collect();
+        let taints = fact.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
+        let start = |taint: &Taint| {
+            let same = known.iter().find(|(known, _)| known.is_same(taint));
+            same.map_or_else(|| live.or_else(|| added(taint, now)), |(_, start)| *start)
+        };
+        taints.map(|taint| (taint.clone(), start(taint))).collect()
+    }
+}
+
+/// The earliest moment that its `timeAdded` allows; `None` if that is missing or impossible.
+fn added(taint: &Taint, now: Now) -> Option<Mono> {
+    now.earliest_mono_of(taint.time_added?).filter(|at| *at <= now.mono)
+}
