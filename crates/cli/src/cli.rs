@@ -194,7 +194,7 @@ pub(crate) enum ProgramCommand {
     #[command(
         args_override_self = true,
         mut_arg("server_address", |arg| arg.hide(true)),
-        after_help = "kubectl port-forward -n kube-system POD 10358 &\ntaintward record\ntaintward history -f taintward.record\n\nThe controller needs --secure-port, and the user of the kubeconfig a token that may get the non-resource URL /record. taintward status shows which replica leads. Exit codes: 0 the record is written, 1 it could not be fetched or written, or the command line is invalid."
+        after_help = "kubectl port-forward -n taintward-system POD 10358 &\ntaintward record\ntaintward history -f taintward.record\n\nThe controller needs --secure-port, and the user of the kubeconfig a token that may get the non-resource URL /record. taintward status shows which replica leads. Exit codes: 0 the record is written, 1 it could not be fetched or written, or the command line is invalid."
     )]
     Record(Box<RecordCommandArgs>),
     /// Replays a record of `taintward run --record-dir`: does this program decide the same?

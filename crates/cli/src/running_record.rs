@@ -22,7 +22,7 @@ use tokio::time::timeout;
 #[command(next_help_heading = "The running controller")]
 pub(crate) struct RunningRecordArgs {
     /// The address of the controller's --secure-port; the default is that of a port-forward:
-    /// kubectl port-forward -n kube-system POD 10358
+    /// kubectl port-forward -n taintward-system POD 10358
     #[arg(long, value_name = "URL", default_value = "https://127.0.0.1:10358", value_parser = url)]
     url: Uri,
     /// The CA of the controller's certificate, PEM. Not needed on this machine
@@ -46,7 +46,7 @@ pub(crate) enum RunningRecordError {
     Connect(#[from] ConnectError),
     #[error(
         "no controller responds at {url}: {reason}; give taintward run a --secure-port, and forward it: kubectl \
-         port-forward -n kube-system POD 10358"
+         port-forward -n taintward-system POD 10358"
     )]
     Unreachable { url: String, reason: String },
     #[error(

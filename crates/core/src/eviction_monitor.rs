@@ -46,9 +46,6 @@ pub enum EvictionProperty {
 }
 
 impl EvictionProperty {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::RightPod, Self::Confirmed, Self::NotEarly, Self::Once, Self::Decoded];
-
     /// The id of the rule.
     pub const fn id(self) -> &'static str {
         match self {
@@ -136,7 +133,8 @@ impl EvictionMonitor {
             EvictionInput::Nodes(event) => self.node_event(event, now),
             EvictionInput::Pods(event) => self.pod_event(event),
             EvictionInput::NodeConfirmed { node, sent, result: Ok(LiveRead::Found(fact)) } => {
-                self.nodes.entry(node.clone()).or_default().confirm(fact, *sent, now);
+                let first = self.knows_all.then_some(now);
+                self.nodes.entry(node.clone()).or_default().confirm(fact, *sent, first);
             }
             EvictionInput::Marked { pod, result: Ok(Some(version)) } => {
                 if let Some(known) = self.pods.get_mut(&pod.uid) {
@@ -237,7 +235,8 @@ impl EvictionMonitor {
                 self.nodes.values_mut().for_each(|node| node.set_listed(false));
             }
             ObjectEvent::Applied { fact, listed } => {
-                self.nodes.entry(fact.name.clone()).or_default().apply(fact, *listed, now);
+                let seen = (*listed, self.knows_all);
+                self.nodes.entry(fact.name.clone()).or_default().apply(fact, seen, now);
             }
             ObjectEvent::Undecodable(object) => {
                 self.nodes.entry(object.node_name()).or_default().fail_to_decode();

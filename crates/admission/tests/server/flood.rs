@@ -3,7 +3,7 @@
 
 pub(crate) mod attack;
 
-use super::harness::{BOTH, HarnessClient, ServerHarness, TIMEOUT, connector, question};
+use super::harness::{BOTH, HarnessClient, ServerHarness, connector, question};
 use attack::{FloodAttack, FloodTarget};
 use rustls::pki_types::ServerName;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ async fn good_reviews_are_answered_under_all_attacks_at_the_same_time() {
     let mut attack = FloodAttack::hold(target).unwrap();
     harness.reaches("taintward_webhook_connections", limits.connections as f64 - 10.0).await;
     attack.extend().unwrap();
-    tokio::time::timeout(TIMEOUT, attack.has_started()).await.unwrap();
+    attack.has_started().await;
     let mut rounds = Vec::new();
     for _ in 0..TRIES {
         let mut took = round(&harness).await;

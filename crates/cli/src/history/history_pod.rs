@@ -14,7 +14,8 @@ pub(super) struct HistoryPod {
     /// `None` before the record contains its object.
     pub(super) tolerations: Option<Vec<Toleration>>,
     pub(super) life_phase: PodLifePhase,
-    /// The API server has accepted that Taintward deletes it.
+    /// Taintward has requested its deletion, and no response says that it was not carried out. The watch may be faster than
+    /// the response.
     pub(super) is_evicted: bool,
     /// What delays it.
     pub(super) delay: Option<DelayCategory>,

@@ -217,6 +217,25 @@ fn another_client_a_gap_and_a_missing_response_are_told() {
 }
 
 #[test]
+fn a_deletion_without_a_response_may_be_taintwards_own() {
+    let last = |failure| {
+        let recorder = EngineRecorder::in_memory("0.1.0", RingLimits::default());
+        let mut tapped = TappedLoop::new(recorder.clone(), SegmentLimits::default());
+        tapped.turn(at(0));
+        let pod = || named("shop", "web-0", 5).at_version(3);
+        tapped.list([node("n2")], [pod()], at(1));
+        tapped.fail_deletion(failure);
+        tapped.apply_node(node("n2").tainted([taint("gpu")]), at(2));
+        tapped.turn(at(2));
+        tapped.apply_pod(PodFact { life_phase: PodLifePhase::Terminating, ..pod() }.at_version(9), at(3));
+        tapped.end(at(3));
+        lines(&history(&recorder.to_bytes(), pod_filter("web-0"))).pop().unwrap()
+    };
+    assert_eq!(last(ApiFailure::Unavailable), "03:00:03 web-0 is terminating");
+    assert_eq!(last(ApiFailure::Rejected), "03:00:03 web-0 is terminating: another client deleted it");
+}
+
+#[test]
 fn a_segment_in_another_state_is_no_gap_if_no_time_is_missing() {
     let night = night();
     let header = night.iter().position(|byte| *byte == b'\n').unwrap() + 1;

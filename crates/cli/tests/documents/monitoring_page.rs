@@ -197,8 +197,8 @@ impl<'c> MonitoringDesk<'c> {
         let left =
             self.must(&format!("kubectl get {kinds} -A -l app.kubernetes.io/component=monitoring -o name"));
         assert_eq!(left, "");
-        let ports = "kubectl -n taintward-system get deployment taintward --ignore-not-found -o yaml";
-        assert!(!self.must(ports).contains("metrics-tls"));
+        let flags = "kubectl -n taintward-system get deployment taintward --ignore-not-found -o yaml";
+        assert!(!self.must(flags).contains("--metrics-authentication"));
     }
 
     fn is_uninstalled_with_the_rest(&self) {

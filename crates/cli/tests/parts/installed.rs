@@ -29,10 +29,12 @@ impl InstalledParts {
     /// Starts both, and waits until the API server calls the webhook.
     pub(crate) fn at_work(place: &Place, kubectl: &Path) -> Self {
         let hands = Hands { place, kubectl };
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let port = free_port();
         // First, because replacing the address removes the CA bundle that the webhook has written next to it.
         hands.redirect(port);
-        let ours = ["taintward", "taintward-webhook"].map(|name| hands.start(name, port));
+        // The controllers serve their record at a port of their own.
+        let ours = [("taintward", free_port()), ("taintward-webhook", port)];
+        let ours = ours.map(|(name, port)| hands.start(name, port));
         eventually("the API server to ask the webhook", || hands.is_requested().then_some(()));
         Self(ours.into())
     }
@@ -44,6 +46,11 @@ impl InstalledParts {
             assert!(ended.is_none(), "{ended:?}: {}", fs::read_to_string(log).unwrap());
         }
     }
+}
+
+/// A port that is free at the moment.
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
 struct Hands<'p> {
@@ -78,7 +85,7 @@ impl Hands<'_> {
         file
     }
 
-    /// Starts what the pods of a Deployment would run, with other addresses.
+    /// Starts what the pods of a Deployment would run, with other addresses. `port`: the one for HTTPS.
     fn start(&self, deployment: &str, port: u16) -> InstalledProcess {
         let template =
             self.json(&["get", "deployment", deployment, "-n", NAMESPACE])["spec"]["template"].take();

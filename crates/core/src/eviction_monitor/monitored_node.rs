@@ -62,8 +62,8 @@ impl MonitoredNode {
         self.is_listed = true;
     }
 
-    /// The watch, or a list, shows this state.
-    pub(super) fn apply(&mut self, fact: &NodeFact, listed: bool, now: Now) {
+    /// The watch, or a list, shows this state. `is_first`: the engine knew no more of it before.
+    pub(super) fn apply(&mut self, fact: &NodeFact, (listed, is_first): (bool, bool), now: Now) {
         // An event that is older than another one changes nothing.
         if !listed && self.is(&fact.uid) && fact.version.is_some() && fact.version < self.version {
             return;
@@ -74,29 +74,30 @@ impl MonitoredNode {
             *self = Self { uid: Some(fact.uid.clone()), ..Self::default() };
         }
         self.version = fact.version;
-        self.observed = self.started(fact, is_live.then_some(now.mono), now);
+        self.observed = self.started(fact, is_live.then_some(now.mono), is_first.then_some(now));
         self.is_undecodable = false;
         self.is_listed = true;
     }
 
-    /// A live read shows this state.
-    pub(super) fn confirm(&mut self, fact: &NodeFact, sent: Mono, now: Now) {
+    /// A live read shows this state. `first`: now, if the engine knew no more of the node before.
+    pub(super) fn confirm(&mut self, fact: &NodeFact, sent: Mono, first: Option<Now>) {
         if self.reads.len() == READS_MAX {
             self.reads.pop_front();
         }
-        let taints = self.started(fact, None, now);
+        let taints = self.started(fact, None, first);
         self.reads.push_back((sent, taints));
     }
 
     /// The NoExecute taints of this state, each with its start: the known one; that of the latest read, if it has shown the
-    /// taint before the watch did; `live`, if the watch shows it now; or else what the taint itself says.
-    fn started(&self, fact: &NodeFact, live: Option<Mono>, now: Now) -> NodeTaints {
+    /// taint before the watch did; `live`, if the watch shows it now; or else what the taint itself says, to an engine that sees
+    /// it for the first time: a taint whose `timeAdded` was changed keeps the start that was known.
+    fn started(&self, fact: &NodeFact, live: Option<Mono>, first: Option<Now>) -> NodeTaints {
         let read = self.reads.back().into_iter().flat_map(|(_, taints)| taints);
         let known: Vec<&StartedTaint> = self.observed.iter().chain(read).collect();
         let taints = fact.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
         let start = |taint: &Taint| {
             let same = known.iter().find(|(known, _)| known.is_same(taint));
-            same.map_or_else(|| live.or_else(|| added(taint, now)), |(_, start)| *start)
+            same.map_or_else(|| live.or_else(|| added(taint, first?)), |(_, start)| *start)
         };
         taints.map(|taint| (taint.clone(), start(taint))).collect()
     }

@@ -148,6 +148,16 @@ fn s3_not_before_its_tolerations_end() {
         harness.read(listed, 70);
         assert_eq!(harness.deletion(70), violated);
     }
+    // An engine that knew the taint before its timeAdded was changed counts from before.
+    let mut running = EvictionMonitor::of_running_engine(NumericOperators::Off);
+    let replaced = node("n1").tainted([taint("k").added(at(69).wall)]);
+    running
+        .input(&EvictionInput::Nodes(ObjectEvent::Applied { fact: replaced.clone(), listed: false }), at(69));
+    running.input(&EvictionInput::Pods(ObjectEvent::Applied { fact: counting(5), listed: false }), at(69));
+    let (node, sent) = (replaced.name.clone(), at(70).mono);
+    let result = Ok(LiveRead::Found(replaced));
+    running.input(&EvictionInput::NodeConfirmed { node, sent, result }, at(70));
+    assert_eq!(running.effect(&deletion("default/p", Some(5)), at(70)), Ok(()));
     let mut unknown = MonitorHarness::new();
     unknown.node(tainted(), true, 69);
     unknown.read(tainted(), 70);

@@ -37,7 +37,7 @@ impl EvictionEntries {
             EvictionInput::NodeConfirmed { node, result, .. } if self.includes_node(node) => {
                 let what = match result {
                     Ok(LiveRead::Found(_)) => return,
-                    Ok(LiveRead::NotFound) => "does not exist any more".to_owned(),
+                    Ok(LiveRead::NotFound) => "it does not exist any more".to_owned(),
                     Ok(LiveRead::Undecodable) => "it cannot be decoded".to_owned(),
                     Err(why) => sentences::failure(*why),
                 };
@@ -48,8 +48,8 @@ impl EvictionEntries {
                 self.response(pod, result, Some("has the condition DisruptionTarget"), now);
             }
             EvictionInput::Deleted { pod, result } | EvictionInput::Evicted { pod, result } => {
-                if let Some(tracked) = self.pods.get_mut(&pod.uid) {
-                    tracked.is_evicted |= result.is_ok();
+                if let (Some(tracked), Err(why)) = (self.pods.get_mut(&pod.uid), result) {
+                    tracked.is_evicted &= *why == ApiFailure::Unavailable;
                 }
                 self.response(pod, result, None, now);
             }
@@ -82,6 +82,9 @@ impl EvictionEntries {
             | EvictionEffect::ClearDisruptionTarget { pod, .. } => pod,
         };
         if let Some(tracked) = self.pods.get_mut(&pod.uid) {
+            let deletes =
+                matches!(effect, EvictionEffect::DeletePod { .. } | EvictionEffect::EvictPod { .. });
+            tracked.is_evicted |= deletes;
             tracked.request = request_text(effect).map(|request| (request, now.mono));
         }
     }
