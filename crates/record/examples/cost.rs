@@ -4,16 +4,14 @@
 //! `cargo run --release -p taintward-record --features testkit --example cost`
 
 use std::time::{Duration, Instant};
-use taintward_core::fact::PodFact;
-use taintward_core::hash::fnv1a;
-use taintward_core::identity::{PodId, PodName, Uid};
-use taintward_core::testkit::{node, node_health_tolerations, pod};
+use taintward_core::testkit::node;
 use taintward_core::time::{Mono, Now, Span, Wall};
-use taintward_record::testkit::TappedLoop;
+use taintward_record::testkit::{TappedLoop, random_pod};
 use taintward_record::{EngineRecorder, Frame, FrameSink, RingLimits, SegmentLimits};
 
 const PODS: u64 = 100_000;
-const NODES: u64 = 1_000;
+/// Those of `random_pod`.
+const NODES: u64 = 500;
 const EVENTS: u64 = 50_000;
 /// Each round measures every kind once, so that a busy machine slows all of them.
 const ROUNDS: usize = 5;
@@ -25,20 +23,6 @@ impl FrameSink for Nothing {
     fn send(&self, _: Frame, _: Now) -> bool {
         true
     }
-}
-
-fn random_pod(number: u64) -> PodFact {
-    let mixed = |salt: u64| fnv1a(&format!("{number} {salt}"));
-    let uid = format!(
-        "{:08x}-{:04x}-4abc-abcd-{:012x}",
-        mixed(1) as u32,
-        mixed(2) as u16,
-        mixed(3) & 0xffff_ffff_ffff
-    );
-    let name = PodName::new("shop", &format!("web-{:010x}-{:05x}", number / 20, mixed(4) & 0xf_ffff));
-    let fact = pod("web").on(&format!("node-{:04}.eu-central-1.compute.internal", number % NODES));
-    let tolerations = node_health_tolerations(Some(300), Some(300));
-    PodFact { id: PodId::new(Uid::new(&uid), name), ..fact }.tolerates(tolerations)
 }
 
 /// A thousand events a second.
@@ -56,7 +40,7 @@ fn measure(mut tapped: TappedLoop) -> (Duration, Duration) {
     let state = begun.elapsed();
     let begun = Instant::now();
     for event in 1..=EVENTS {
-        tapped.apply_pod(random_pod(event % PODS).at_version(event), at(event));
+        tapped.apply_pod(random_pod(event % PODS).at_version(2_000_000 + event), at(event));
         tapped.turn(at(event));
     }
     (state, begun.elapsed())

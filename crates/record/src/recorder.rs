@@ -100,7 +100,7 @@ impl EngineRecorder {
     }
 
     /// Writes the record up to this moment: to its folder, or as a new file to `otherwise`. Returns where it is. For a
-    /// process that is told to, or ends suddenly.
+    /// process that gets SIGUSR1, or ends suddenly.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -10,8 +10,10 @@ use taintward_core::eviction::{
     EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::identity::{PodRef, ResourceVersion};
+use taintward_core::hash::fnv1a;
+use taintward_core::identity::{PodId, PodName, PodRef, ResourceVersion, Uid};
 use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::{node_health_tolerations, pod};
 use taintward_core::time::{Now, Span};
 
 /// An engine and its tap, called as a control loop does. Requests succeed, except for deletions that are told to fail.
@@ -180,4 +182,23 @@ fn listed<F>(facts: impl IntoIterator<Item = F>) -> Vec<ObjectEvent<F>> {
     events.extend(facts.into_iter().map(|fact| ObjectEvent::Applied { fact, listed: true }));
     events.push(ObjectEvent::ListCompleted);
     events
+}
+
+/// A pod as an API server shows it: random in what is random there, with the tolerations that admission adds.
+pub fn random_pod(number: u64) -> PodFact {
+    let mixed = |salt: u64| fnv1a(&format!("{number} {salt}"));
+    let uid = format!(
+        "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
+        mixed(1) as u32,
+        mixed(2) as u16,
+        mixed(3) & 0xfff,
+        mixed(4) & 0xfff,
+        mixed(5) & 0xffff_ffff_ffff
+    );
+    let name = PodName::new("shop", &format!("web-{:010x}-{:05x}", number / 20, mixed(6) & 0xf_ffff));
+    let fact = pod("web").on(&format!("node-{:04}.eu-central-1.compute.internal", number % 500));
+    let tolerations = node_health_tolerations(Some(300), Some(300));
+    PodFact { id: PodId::new(Uid::new(&uid), name), ..fact }
+        .at_version(1_000_000 + number)
+        .tolerates(tolerations)
 }

@@ -90,7 +90,7 @@ impl EvictionEntries {
         self.log.add(now, HistoryObject::Pod { name, uid: pod.uid.clone(), node }, event, message);
     }
 
-    /// Adds a decision about a pod, which is told without its details too.
+    /// Adds a decision about a pod, which a history without named objects has too.
     fn add_decision(&mut self, now: Now, pod: &PodRef, name: &PodName, event: HistoryEvent, message: String) {
         if self.log.filter.admits_pod(name, &pod.node) {
             let object =

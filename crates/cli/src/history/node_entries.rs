@@ -98,7 +98,7 @@ impl CallVisitor<NodeLifecycleEngine> for NodeEntries {
 
     fn begin(&mut self, _: &NodeLifecycleEngine, _: Option<&NodeLifecycleEngine>) {}
 
-    /// The notices are recorded, and contain all that is told: the engine need not follow.
+    /// The recorded notices contain everything that the history needs: the engine need not follow.
     fn call(
         &mut self,
         _: &mut NodeLifecycleEngine,

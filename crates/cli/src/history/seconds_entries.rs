@@ -72,7 +72,7 @@ impl CallVisitor<TolerationSecondsEngine> for SecondsEntries {
 
     fn begin(&mut self, _: &TolerationSecondsEngine, _: Option<&TolerationSecondsEngine>) {}
 
-    /// The notices are recorded, and contain all that is told: the engine need not follow.
+    /// The recorded notices contain everything that the history needs: the engine need not follow.
     fn call(
         &mut self,
         _: &mut TolerationSecondsEngine,

@@ -52,7 +52,7 @@ async fn bind(admin: &TestApi, role: &str, (namespace, account): (&str, &str)) {
     admin.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await.unwrap();
 }
 
-/// Whoever may read the metrics may not read the record, and the commands read it with a token alone.
+/// The permission to read the metrics is not one to read the record; the commands read it with a token alone.
 async fn record_is_for_its_readers(admin: &TestApi, (https, http): (&str, &str), scraper: &str) {
     let auditor = token(admin, "auditor").await;
     assert_eq!(get(https, "/record", scraper).await, Some(403));

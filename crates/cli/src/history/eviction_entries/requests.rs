@@ -11,7 +11,7 @@ use taintward_core::identity::PodRef;
 use taintward_core::time::Now;
 
 impl EvictionEntries {
-    /// Tells how the API server responded. `done`: what is told of success; `None`: a notice tells it.
+    /// Tells how the API server responded. `done`: the message about a success; `None`: a notice reports it.
     fn response<T>(&mut self, pod: &PodRef, result: &Result<T, ApiFailure>, done: Option<&str>, now: Now) {
         let Some(tracked) = self.pods.get_mut(&pod.uid) else { return };
         let Some((request, sent)) = tracked.request.take() else { return };
