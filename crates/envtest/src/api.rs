@@ -40,6 +40,12 @@ impl TestApiError {
             Self::Unanswered(_) => None,
         }
     }
+
+    /// Whether an admission policy rejected the request only because the API server does not yet watch the kind of the
+    /// policy's parameters. The same request gets a verdict a moment later.
+    pub fn is_policy_starting(&self) -> bool {
+        matches!(self, Self::Rejected { message, .. } if message.contains("not yet synced"))
+    }
 }
 
 impl From<kube::Error> for TestApiError {

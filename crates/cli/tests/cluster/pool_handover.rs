@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use taintward_envtest::api::PatchType;
 use taintward_envtest::fixtures::create_node;
-use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, TestApi, wait};
+use taintward_envtest::{Account, Audit, Cluster, ClusterConfig, TestApi, TestApiError, wait};
 use testkit::{ObjectExt as _, pod};
 
 const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
@@ -42,14 +42,12 @@ fn pool(name: &str, taint: Value) -> Value {
 impl HandoverHarness {
     /// The rejection of a pod with these tolerations; `None` if it is admitted.
     async fn rejection(&self, tolerations: &Value) -> Option<String> {
-        let reported = self
-            .outsider
-            .create(
-                &format!("{PODS}?dryRun=All"),
-                &pod("probe").with("spec.tolerations", tolerations.clone()),
-            )
-            .await;
-        let error = reported.err()?.to_string();
+        let probe = pod("probe").with("spec.tolerations", tolerations.clone());
+        let reported = wait::until("the policies to start", STARTUP_TIMEOUT, async || {
+            let reported = self.outsider.create(&format!("{PODS}?dryRun=All"), &probe).await;
+            Ok((!reported.as_ref().is_err_and(TestApiError::is_policy_starting)).then_some(reported))
+        });
+        let error = reported.await.unwrap().err()?.to_string();
         assert!(error.contains("are not for this pod"), "it is not judged: {error}");
         Some(error)
     }

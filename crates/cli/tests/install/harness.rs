@@ -65,7 +65,7 @@ impl InstallHarness {
                     Ok(_) => Ok(Some(())),
                     Err(error) if matches!(error.code(), Some(403 | 404 | 429)) => Ok(None),
                     // A policy's binding exists before the server has begun to watch what it refers to.
-                    Err(error) if error.to_string().contains("not yet synced") => Ok(None),
+                    Err(error) if error.is_policy_starting() => Ok(None),
                     Err(error) => Err(error.into()),
                 }
             })
