@@ -198,10 +198,7 @@ impl NodeState {
         let behind = |taint: &Taint| {
             let instance = instances.get(&identity(taint))?;
             let doubt = self.doubt(instance, taint, fact, now)?;
-            match doubt.is_new {
-                true => Some(CacheStaleness::Newer),
-                false => (doubt.end <= now.mono).then_some(CacheStaleness::Uncertain),
-            }
+            Some(if doubt.is_slight { CacheStaleness::Uncertain } else { CacheStaleness::Newer })
         };
         evicting(fact).filter_map(behind).max().unwrap_or(CacheStaleness::UpToDate)
     }
@@ -243,15 +240,14 @@ impl NodeState {
         }
         let written = taint.time_added.or(fact.taints_changed)?;
         let is_new = instance.taint.time_added.or(self.taints_changed) != Some(written);
-        // Without knowledge of the clocks no time can be compared: only a changed value counts.
-        let end =
-            taint_start::latest(written, now).unwrap_or(if is_new { Mono::NEVER } else { instance.start.at });
+        // Without knowledge of the clocks no time can be compared.
+        let end = taint_start::latest(written, now).unwrap_or(Mono::NEVER);
+        // An unchanged value leaves room for a new start within its own second: the watch may have shown only the change that
+        // came first in it, of this taint or of another one.
+        let possible = instance.start.at < end && (is_new || gap.is_none_or(|gap| gap < end));
         let earliest = now.earliest_mono_of(written);
-        // An unchanged value leaves room for a new start only if that second was not over before the gap.
-        let last_known = gap.map_or(instance.start.at, |gap| gap.max(instance.start.at));
-        let has_room = || earliest.is_some_and(|earliest| earliest <= last_known);
-        let possible = instance.start.at < end && (is_new || has_room());
-        possible.then_some(TaintRestartDoubt { is_new, end })
+        let is_slight = !is_new && earliest.is_some_and(|earliest| earliest <= instance.start.at);
+        possible.then_some(TaintRestartDoubt { is_new, is_slight, end })
     }
 }
 
@@ -260,9 +256,9 @@ impl NodeState {
 enum CacheStaleness {
     /// Nothing relevant differs.
     UpToDate,
-    /// A taint may be another instance that started within the second of the reported start.
+    /// A taint may be another instance that started within the second of the known start.
     Uncertain,
-    /// A taint has another reported start.
+    /// A taint may be another instance that started later.
     Newer,
 }
 
@@ -270,6 +266,8 @@ enum CacheStaleness {
 struct TaintRestartDoubt {
     /// The reported start differs from the previous one.
     is_new: bool,
+    /// The reported start is in the second of the known one: to count from its end costs no more than that.
+    is_slight: bool,
     /// The latest moment at which the new instance can have started.
     end: Mono,
 }

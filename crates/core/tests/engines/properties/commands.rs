@@ -21,6 +21,12 @@ pub(crate) enum EvictionCommand {
         node: u8,
         key: u8,
     },
+    /// The taint is removed and added again, so soon that the times of both have the same second.
+    Retaint {
+        node: u8,
+        key: u8,
+        stamped: bool,
+    },
     Refresh {
         node: u8,
         key: u8,
@@ -147,6 +153,8 @@ fn ordinary(unstamped: bool) -> BoxedStrategy<EvictionCommand> {
         9 => (node.clone(), key.clone(), 0u8..12, stamped)
             .prop_map(|(node, key, effect, stamped)| EvictionCommand::Taint { node, key, effect, stamped }),
         3 => (node.clone(), key.clone()).prop_map(|(node, key)| EvictionCommand::Untaint { node, key }),
+        3 => (node.clone(), key, any::<bool>().prop_map(move |on| on || !unstamped))
+            .prop_map(|(node, key, stamped)| EvictionCommand::Retaint { node, key, stamped }),
         1 => node.clone().prop_map(EvictionCommand::TouchNode),
         9 => (pod.clone(), node, some_tolerations(), any::<bool>()).prop_map(
             |(pod, node, tolerations, lingers)| EvictionCommand::PutPod { pod, node, tolerations, lingers }
@@ -242,6 +250,10 @@ pub(crate) fn perform(storm: &mut Storm, command: EvictionCommand) {
             cluster.add_taint(node, key(of), effect(choice), stamped);
         }
         EvictionCommand::Untaint { node, key: of } => cluster.untaint(node, key(of)),
+        EvictionCommand::Retaint { node, key: of, stamped } => {
+            cluster.untaint(node, key(of));
+            cluster.add_taint(node, key(of), TaintEffect::NoExecute, stamped);
+        }
         EvictionCommand::Refresh { node, key: of } => cluster.refresh(node, key(of)),
         EvictionCommand::TouchNode(node) => cluster.edit_node(node, |_, _| ()),
         EvictionCommand::NodeReadable { node, readable } => {

@@ -7,6 +7,7 @@ use taintward_core::engine::Engine;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::identity::Uid;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
+use taintward_core::taint::TaintEffect;
 use taintward_core::testkit::{taint, toleration};
 use taintward_core::time::Wall;
 
@@ -27,6 +28,89 @@ fn s3_a_taint_removed_and_added_again_unobserved_counts_from_its_return() {
             assert!(deleted_at(&storm)[0] >= back + 60 * SECOND);
         }
     }
+}
+
+/// A pod that leaves at once makes the engine read the node, within the second of the taint's start.
+#[test]
+fn s3_a_taint_that_another_pods_read_shows_within_the_second_of_its_start_may_be_new() {
+    for stamped in [true, false] {
+        let mut storm = with_pod(vec![toleration("k", Some(60))]);
+        taint_node(&mut storm, stamped);
+        storm.nodes.lag = SECOND;
+        storm.pass(SECOND / 10);
+        untaint_node(&mut storm);
+        let back = taint_node(&mut storm, stamped);
+        storm.cluster.put_pod(1, 0, Vec::new(), false);
+        storm.settle();
+        assert_eq!(deleted_at(&storm), [back], "{stamped}: the other pod leaves");
+        storm.pass(1_000 * SECOND);
+        assert_eq!(deleted_at(&storm)[1..], [back + 60 * SECOND], "{stamped}");
+    }
+}
+
+#[test]
+fn s3_without_a_known_clock_a_taint_may_be_new_within_the_second_of_its_start() {
+    for stamped in [true, false] {
+        let mut storm = with_pod(vec![toleration("k", Some(60))]);
+        storm.cluster.skew_max = None;
+        taint_node(&mut storm, stamped);
+        storm.stall();
+        storm.pass(SECOND / 10);
+        untaint_node(&mut storm);
+        let back = taint_node(&mut storm, stamped);
+        storm.pass(1_000 * SECOND);
+        let at = deleted_at(&storm);
+        assert!(at.len() == 1 && at[0] >= back + 60 * SECOND, "{stamped}: {at:?}");
+    }
+}
+
+/// The watch shows that the list of taints changes, and not yet that the taint returns in the same second.
+#[test]
+fn s3_a_taint_that_returns_in_the_second_of_another_change_counts_from_its_return() {
+    for is_refresh in [false, true] {
+        for lag in [SECOND / 10, 30 * SECOND] {
+            let mut storm = with_pod(vec![toleration("k", Some(60))]);
+            let start = taint_node(&mut storm, is_refresh);
+            storm.pass(20 * SECOND);
+            match is_refresh {
+                true => storm.cluster.refresh(0, "k"),
+                false => storm.cluster.add_taint(0, "other", TaintEffect::NoSchedule, false),
+            }
+            storm.settle();
+            storm.nodes.lag = lag;
+            storm.pass(SECOND / 10);
+            untaint_node(&mut storm);
+            let back = taint_node(&mut storm, is_refresh);
+            storm.cluster.put_pod(1, 0, Vec::new(), false);
+            storm.pass(1_000 * SECOND);
+            let at = deleted_at(&storm);
+            assert!(
+                back <= at[0] && at[0] <= back + 5 * SECOND,
+                "the other pod leaves: {is_refresh} {lag}: {at:?}"
+            );
+            let due = back + 60 * SECOND;
+            assert!(
+                at.len() == 2 && due <= at[1] && at[1] <= due + SECOND,
+                "{is_refresh} {lag} {start}: {at:?} {due}"
+            );
+        }
+    }
+}
+
+/// The same without a return: while the watch is only a little behind, nothing moves.
+#[test]
+fn s4_a_touched_node_that_a_read_shows_before_the_watch_moves_nothing() {
+    let mut storm = with_pod(vec![toleration("k", Some(60))]);
+    let start = taint_node(&mut storm, false);
+    storm.pass(20 * SECOND);
+    storm.cluster.add_taint(0, "other", TaintEffect::NoSchedule, false);
+    storm.settle();
+    storm.nodes.lag = SECOND / 10;
+    storm.pass(40 * SECOND - SECOND / 20);
+    storm.cluster.edit_node(0, |_, _| {});
+    storm.pass(1_000 * SECOND);
+    let (due, at) = (start + 60 * SECOND, deleted_at(&storm));
+    assert!(at.len() == 1 && due <= at[0] && at[0] <= due + SECOND, "{at:?} {due}");
 }
 
 #[test]
