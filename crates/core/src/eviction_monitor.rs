@@ -5,30 +5,26 @@
 //! - See `docs/invariants.md` for the properties.
 
 mod monitored_node;
+mod monitored_pod;
 #[cfg(test)]
 mod tests;
 
 use crate::engine::LiveRead;
 use crate::eviction::{EvictionEffect, EvictionInput};
-use crate::fact::{NodeFact, PodFact, PodLifePhase};
-use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
+use crate::fact::{NodeFact, PodFact};
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion};
 use crate::object_event::{ObjectEvent, ObjectRef};
-use crate::taint::Taint;
 use crate::time::{Mono, Now, Span};
-use crate::toleration::{Toleration, TolerationPeriod};
-use crate::toleration_matching::{NumericOperators, TaintMatch, match_taint};
-use alloc::collections::{BTreeMap, VecDeque};
+use crate::toleration_matching::NumericOperators;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt;
 use monitored_node::MonitoredNode;
+use monitored_pod::{KnownPodId, MonitoredPod, TolerationLists};
 
 /// How old the read of a node may be when a deletion is decided (S2): the hard limit.
 const CONFIRMED_AGE_MAX: Span = Span::from_secs(5);
-
-/// How many versions of a pod are kept: a request requires one of the last.
-const VERSIONS_MAX: usize = 16;
 
 /// A property that a request violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,29 +76,6 @@ impl fmt::Display for EvictionViolation {
     }
 }
 
-/// What is known of a pod.
-#[derive(Clone, Debug)]
-struct MonitoredPod {
-    name: PodName,
-    node: NodeName,
-    tolerations: Vec<Toleration>,
-    life_phase: PodLifePhase,
-    is_mirror: bool,
-    is_decodable: bool,
-    /// The latest versions that events and responses contained.
-    versions: VecDeque<ResourceVersion>,
-    latest: Option<ResourceVersion>,
-    /// Its deletion was interrupted, and needs another request, whatever the taints are (P31).
-    is_half_deleted: bool,
-    /// The API server has accepted its deletion, and neither a newer version, nor a list that began afterwards, has shown
-    /// that it lives.
-    is_deleted: bool,
-    /// A list began after that.
-    is_list_newer: bool,
-    /// It was in the current list, or a list is not running.
-    is_listed: bool,
-}
-
 /// The monitor of one engine.
 #[derive(Clone, Debug, Default)]
 pub struct EvictionMonitor {
@@ -110,7 +83,8 @@ pub struct EvictionMonitor {
     /// It has seen all inputs of the engine.
     knows_all: bool,
     nodes: BTreeMap<NodeName, MonitoredNode>,
-    pods: BTreeMap<Uid, MonitoredPod>,
+    pods: BTreeMap<KnownPodId, MonitoredPod>,
+    tolerations: TolerationLists,
     /// Whether a list was complete once, of nodes and of pods.
     has_nodes: bool,
     has_pods: bool,
@@ -136,23 +110,27 @@ impl EvictionMonitor {
                 let first = self.knows_all.then_some(now);
                 self.nodes.entry(node.clone()).or_default().confirm(fact, *sent, first);
             }
+            EvictionInput::NodeConfirmed { node, result: Ok(LiveRead::Undecodable), .. } => {
+                self.nodes.get_mut(node).into_iter().for_each(MonitoredNode::fail_to_decode);
+            }
             EvictionInput::Marked { pod, result: Ok(Some(version)) } => {
                 if let Some(known) = self.pods.get_mut(&pod.uid) {
                     known.learn(*version);
                 }
             }
+            EvictionInput::Unmarked { pod, result: Ok(()) } => {
+                if let Some(known) = self.pods.get_mut(&pod.uid) {
+                    known.forget_versions();
+                }
+            }
             EvictionInput::Deleted { pod, result: Ok(()) }
             | EvictionInput::Evicted { pod, result: Ok(()) } => {
                 if let Some(known) = self.pods.get_mut(&pod.uid) {
-                    known.is_deleted = true;
-                    known.is_list_newer = false;
+                    known.accept_deletion();
                 }
             }
-            EvictionInput::PodRead { result: Ok(LiveRead::Found(fact)), half_deleted, .. } => {
-                self.pod_applied(fact, true);
-                if let Some(known) = self.pods.get_mut(fact.id.uid()) {
-                    known.is_half_deleted = *half_deleted;
-                }
+            EvictionInput::PodRead { pod, result: Ok(read), half_deleted } => {
+                self.pod_read(pod, read, *half_deleted);
             }
             _ => {}
         }
@@ -194,15 +172,15 @@ impl EvictionMonitor {
         if self.knows_all && !(self.has_nodes && self.has_pods) {
             return Err((EvictionProperty::Confirmed, "the first lists are not complete".into()));
         }
-        let known = match self.pods.get(&pod.uid) {
+        let (id, known) = match self.pods.get_key_value(&pod.uid) {
             Some(known) => known,
             None if self.knows_all => {
                 return Err((EvictionProperty::RightPod, "no event has shown such a pod".into()));
             }
             None => return Ok(()),
         };
-        known.check_identity(pod, name, version)?;
-        if known.is_half_deleted {
+        known.check_identity(id.0.name(), (pod, name), version)?;
+        if known.is_half_deleted() {
             return Ok(());
         }
         known.check_phase()?;
@@ -252,8 +230,7 @@ impl EvictionMonitor {
 
     fn delete_node(&mut self, object: &ObjectRef) {
         let name = object.node_name();
-        let is_other = |node: &MonitoredNode| object.uid.as_ref().is_some_and(|uid| !node.is(uid));
-        if !self.nodes.get(&name).is_some_and(is_other) {
+        if self.nodes.get_mut(&name).is_some_and(|node| node.delete(object.uid.as_ref())) {
             self.nodes.remove(&name);
         }
     }
@@ -266,8 +243,7 @@ impl EvictionMonitor {
             ObjectEvent::Applied { fact, listed } => self.pod_applied(fact, *listed),
             ObjectEvent::Undecodable(object) => {
                 if let Some(known) = object.uid.as_ref().and_then(|uid| self.pods.get_mut(uid)) {
-                    known.is_decodable = false;
-                    known.is_listed = true;
+                    known.fail_to_decode();
                 }
             }
             ObjectEvent::Deleted(object) => {
@@ -277,112 +253,46 @@ impl EvictionMonitor {
             }
             ObjectEvent::ListCompleted => {
                 self.has_pods = true;
-                self.pods.retain(|_, pod| pod.is_listed);
+                self.pods.retain(|_, pod| pod.was_listed());
             }
             ObjectEvent::ListAborted => {
-                self.pods.values_mut().for_each(|pod| pod.is_listed = true);
+                self.pods.values_mut().for_each(MonitoredPod::abort_list);
             }
         }
     }
 
     fn pod_applied(&mut self, fact: &PodFact, is_read: bool) {
-        let known = self.pods.entry(fact.id.uid().clone()).or_insert_with(|| MonitoredPod::new(fact));
-        known.apply(fact, is_read);
-    }
-}
-
-impl MonitoredPod {
-    fn new(fact: &PodFact) -> Self {
-        Self {
-            name: fact.id.name().clone(),
-            node: fact.node.clone(),
-            tolerations: Vec::new(),
-            life_phase: fact.life_phase,
-            is_mirror: fact.mirror,
-            is_decodable: true,
-            versions: VecDeque::new(),
-            latest: None,
-            is_half_deleted: false,
-            is_deleted: false,
-            is_list_newer: false,
-            is_listed: true,
+        let lists = &mut self.tolerations;
+        match self.pods.get_mut(fact.id.uid()) {
+            Some(known) => known.apply(fact, is_read, lists),
+            None => {
+                let mut known = MonitoredPod::new(fact, lists);
+                known.apply(fact, is_read, lists);
+                self.pods.insert(KnownPodId(fact.id.clone()), known);
+            }
         }
     }
 
-    /// `is_read`: it is from a list or a live read, which no response is newer than.
-    fn apply(&mut self, fact: &PodFact, is_read: bool) {
-        self.is_listed = true;
-        self.is_decodable = true;
-        // An event that is older than another one, or than a response, changes nothing.
-        if !is_read && fact.version.is_some() && fact.version < self.latest {
-            return;
-        }
-        let is_newer = fact.version > self.latest || (is_read && self.is_list_newer);
-        if fact.life_phase == PodLifePhase::Live && is_newer {
-            self.is_deleted = false;
-        }
-        self.name.clone_from(fact.id.name());
-        self.node.clone_from(&fact.node);
-        self.tolerations.clone_from(&fact.tolerations);
-        self.life_phase = fact.life_phase;
-        self.is_mirror = fact.mirror;
-        fact.version.into_iter().for_each(|version| self.learn(version));
-    }
-
-    const fn begin_list(&mut self) {
-        self.is_listed = false;
-        self.is_list_newer = self.is_deleted;
-    }
-
-    fn learn(&mut self, version: ResourceVersion) {
-        self.latest = Some(version);
-        if self.versions.len() == VERSIONS_MAX {
-            self.versions.pop_front();
-        }
-        self.versions.push_back(version);
-    }
-
-    fn check_identity(
-        &self,
-        pod: &PodRef,
-        name: &PodName,
-        version: Option<ResourceVersion>,
-    ) -> Result<(), (EvictionProperty, String)> {
-        let wrong = |reason: &str| Err((EvictionProperty::RightPod, reason.into()));
-        if self.name != *name || self.node != pod.node {
-            return wrong("the pod with this UID has another name or node");
-        }
-        if version.is_some_and(|version| !self.versions.contains(&version)) {
-            return wrong("no event and no response contained the version that the request requires");
-        }
-        Ok(())
-    }
-
-    fn check_phase(&self) -> Result<(), (EvictionProperty, String)> {
-        if !self.is_decodable {
-            return Err((EvictionProperty::Decoded, "it cannot be decoded".into()));
-        }
-        let reason = match self.life_phase {
-            _ if self.is_deleted => "the API server has accepted its deletion already",
-            PodLifePhase::Terminating => "it is terminating",
-            PodLifePhase::Finished => "it has succeeded or failed",
-            PodLifePhase::Live if self.is_mirror => "it is a mirror pod",
-            PodLifePhase::Live => return Ok(()),
-        };
-        Err((EvictionProperty::Once, reason.into()))
-    }
-
-    /// Whether this taint may evict the pod now. `start`: it has not begun before; `None`: it may have begun long ago.
-    fn may_leave(&self, taint: &Taint, start: Option<Mono>, numeric: NumericOperators, now: Mono) -> bool {
-        let period = match match_taint(&self.tolerations, taint, numeric) {
-            TaintMatch::Untolerated => TolerationPeriod::For(Span::ZERO),
-            TaintMatch::Unsupported(_) => return false,
-            TaintMatch::Tolerated(at) => self.tolerations[at].period(),
-        };
-        match (period, start) {
-            (TolerationPeriod::Forever, _) => false,
-            (TolerationPeriod::For(_), None) => true,
-            (TolerationPeriod::For(period), Some(start)) => start.plus(period) <= now,
+    /// A live read of a pod has a result: the pod itself, or nothing with its UID.
+    fn pod_read(&mut self, pod: &PodRef, read: &LiveRead<PodFact>, is_half_deleted: bool) {
+        match read {
+            LiveRead::Found(fact) if *fact.id.uid() == pod.uid => {
+                self.pod_applied(fact, true);
+                if let Some(known) = self.pods.get_mut(&pod.uid) {
+                    known.set_half_deleted(is_half_deleted);
+                }
+            }
+            LiveRead::Found(successor) => {
+                self.pods.remove(&pod.uid);
+                self.pod_applied(successor, true);
+            }
+            LiveRead::Undecodable => {
+                if let Some(known) = self.pods.get_mut(&pod.uid) {
+                    known.fail_to_decode();
+                    known.set_half_deleted(is_half_deleted);
+                }
+            }
+            LiveRead::NotFound => drop(self.pods.remove(&pod.uid)),
         }
     }
 }
