@@ -12,7 +12,7 @@ mod tests;
 use crate::engine::LiveRead;
 use crate::eviction::{EvictionEffect, EvictionInput};
 use crate::fact::{NodeFact, PodFact};
-use crate::identity::{NodeName, PodName, PodRef, ResourceVersion};
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::object_event::{ObjectEvent, ObjectRef};
 use crate::time::{Mono, Now, Span};
 use crate::toleration_matching::NumericOperators;
@@ -247,17 +247,22 @@ impl EvictionMonitor {
                 }
             }
             ObjectEvent::Deleted(object) => {
-                if let Some(uid) = &object.uid {
-                    self.pods.remove(uid);
-                }
+                object.uid.iter().for_each(|uid| self.remove_pod(uid));
             }
             ObjectEvent::ListCompleted => {
                 self.has_pods = true;
-                self.pods.retain(|_, pod| pod.was_listed());
+                let lists = &mut self.tolerations;
+                self.pods.extract_if(.., |_, pod| !pod.was_listed()).for_each(|(_, pod)| pod.forget(lists));
             }
             ObjectEvent::ListAborted => {
                 self.pods.values_mut().for_each(MonitoredPod::abort_list);
             }
+        }
+    }
+
+    fn remove_pod(&mut self, uid: &Uid) {
+        if let Some(pod) = self.pods.remove(uid) {
+            pod.forget(&mut self.tolerations);
         }
     }
 
@@ -283,7 +288,7 @@ impl EvictionMonitor {
                 }
             }
             LiveRead::Found(successor) => {
-                self.pods.remove(&pod.uid);
+                self.remove_pod(&pod.uid);
                 self.pod_applied(successor, true);
             }
             LiveRead::Undecodable => {
@@ -292,7 +297,7 @@ impl EvictionMonitor {
                     known.set_half_deleted(is_half_deleted);
                 }
             }
-            LiveRead::NotFound => drop(self.pods.remove(&pod.uid)),
+            LiveRead::NotFound => self.remove_pod(&pod.uid),
         }
     }
 }

@@ -3,13 +3,14 @@
 use super::EvictionProperty;
 use crate::fact::{PodFact, PodLifePhase};
 use crate::identity::{NodeName, PodId, PodName, PodRef, ResourceVersion, Uid};
+use crate::intern::SharedInterner;
 use crate::taint::Taint;
 use crate::time::{Mono, Span};
 use crate::toleration::{Toleration, TolerationPeriod};
 use crate::toleration_matching::{NumericOperators, TaintMatch, match_taint};
-use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::cmp::Ordering;
 
@@ -44,36 +45,13 @@ impl Ord for KnownPodId {
 }
 
 /// The tolerations of all pods, each list of them once.
-#[derive(Clone, Debug, Default)]
-pub(super) struct TolerationLists {
-    lists: BTreeSet<Arc<[Toleration]>>,
-    /// With more lists than this, those of no pod are removed.
-    sweep_above: usize,
-}
-
-/// With fewer lists, it is not worth looking for unused ones.
-const LISTS_MIN: usize = 64;
-
-impl TolerationLists {
-    fn share(&mut self, tolerations: &[Toleration]) -> Arc<[Toleration]> {
-        if let Some(shared) = self.lists.get(tolerations) {
-            return Arc::clone(shared);
-        }
-        if self.lists.len() > self.sweep_above {
-            self.lists.retain(|list| Arc::strong_count(list) > 1);
-            self.sweep_above = LISTS_MIN.max(2 * self.lists.len());
-        }
-        let shared: Arc<[Toleration]> = tolerations.into();
-        self.lists.insert(Arc::clone(&shared));
-        shared
-    }
-}
+pub(super) type TolerationLists = SharedInterner<Vec<Toleration>>;
 
 /// What is known of a pod.
 #[derive(Clone, Debug)]
 pub(super) struct MonitoredPod {
     node: NodeName,
-    tolerations: Arc<[Toleration]>,
+    tolerations: Arc<Vec<Toleration>>,
     /// The version that the latest event or response contained.
     latest: Option<ResourceVersion>,
     /// The one before: a response that contains an older version than the watch does may come from a restored store, or may
@@ -97,7 +75,7 @@ impl MonitoredPod {
     pub(super) fn new(fact: &PodFact, lists: &mut TolerationLists) -> Self {
         Self {
             node: fact.node.clone(),
-            tolerations: lists.share(&fact.tolerations),
+            tolerations: lists.take(fact.tolerations.clone()),
             latest: None,
             before: None,
             life_phase: fact.life_phase,
@@ -108,6 +86,11 @@ impl MonitoredPod {
             is_list_newer: false,
             is_listed: true,
         }
+    }
+
+    /// It is known no longer.
+    pub(super) fn forget(&self, lists: &mut TolerationLists) {
+        lists.give_back(&self.tolerations);
     }
 
     pub(super) const fn was_listed(&self) -> bool {
@@ -129,8 +112,9 @@ impl MonitoredPod {
         if self.node != fact.node {
             self.node.clone_from(&fact.node);
         }
-        if *self.tolerations != *fact.tolerations {
-            self.tolerations = lists.share(&fact.tolerations);
+        if *self.tolerations != fact.tolerations {
+            lists.give_back(&self.tolerations);
+            self.tolerations = lists.take(fact.tolerations.clone());
         }
         self.life_phase = fact.life_phase;
         self.is_mirror = fact.mirror;
@@ -231,24 +215,5 @@ impl MonitoredPod {
             (TolerationPeriod::For(_), None) => true,
             (TolerationPeriod::For(period), Some(start)) => start.plus(period) <= now,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testkit::toleration;
-    use alloc::format;
-
-    #[test]
-    fn lists_that_no_pod_has_any_more_are_removed() {
-        let mut lists = TolerationLists::default();
-        let list = |number: usize| [toleration(&format!("example.com/{number}"), None)];
-        let kept = lists.share(&list(0));
-        for number in 1..10 * LISTS_MIN {
-            lists.share(&list(number));
-            assert!(lists.lists.len() <= LISTS_MIN + 2);
-        }
-        assert!(Arc::ptr_eq(&kept, &lists.share(&list(0))));
     }
 }

@@ -197,8 +197,10 @@ impl NodeState {
         let instances = self.instances();
         let behind = |taint: &Taint| {
             let instance = instances.get(&identity(taint))?;
-            let doubt = self.doubt(instance, taint, fact, now)?;
-            Some(if doubt.is_slight { CacheStaleness::Uncertain } else { CacheStaleness::Newer })
+            Some(match self.doubt(instance, taint, fact, now)? {
+                TaintRestartDoubt::WithinSecond => CacheStaleness::Uncertain,
+                TaintRestartDoubt::Later => CacheStaleness::Newer,
+            })
         };
         evicting(fact).filter_map(behind).max().unwrap_or(CacheStaleness::UpToDate)
     }
@@ -246,8 +248,11 @@ impl NodeState {
         // came first in it, of this taint or of another one.
         let possible = instance.start.at < end && (is_new || gap.is_none_or(|gap| gap < end));
         let earliest = now.earliest_mono_of(written);
-        let is_slight = !is_new && earliest.is_some_and(|earliest| earliest <= instance.start.at);
-        possible.then_some(TaintRestartDoubt { is_new, is_slight, end })
+        let is_same_second = !is_new && earliest.is_some_and(|earliest| earliest <= instance.start.at);
+        possible.then_some(match is_same_second {
+            true => TaintRestartDoubt::WithinSecond,
+            false => TaintRestartDoubt::Later,
+        })
     }
 }
 
@@ -263,13 +268,12 @@ enum CacheStaleness {
 }
 
 /// A taint may be another instance than the known one.
-struct TaintRestartDoubt {
-    /// The reported start differs from the previous one.
-    is_new: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TaintRestartDoubt {
     /// The reported start is in the second of the known one: to count from its end costs no more than that.
-    is_slight: bool,
-    /// The latest moment at which the new instance can have started.
-    end: Mono,
+    WithinSecond,
+    /// The new instance may have started later.
+    Later,
 }
 
 /// Returns the node's NoExecute taint instances: those that continue keep their start, others get one (D1, S4).
@@ -295,12 +299,11 @@ fn instances(
         let start = match (known, gap) {
             (Some((_, instance)), None) => instance.start,
             (Some((known, instance)), Some(gap)) => {
-                let doubt = known.doubt_since(gap, instance, taint, fact, now);
-                match doubt.is_some_and(|doubt| doubt.is_new || gap.is_none_or(|gap| gap < doubt.end)) {
-                    true => {
+                match known.doubt_since(gap, instance, taint, fact, now) {
+                    Some(_) => {
                         taint_start::taint_start(taint, fact, ObservedVia::List { absent_until: gap }, now)
                     }
-                    false => instance.start,
+                    None => instance.start,
                 }
             }
             (None, _) => taint_start::taint_start(taint, fact, observed, now),
