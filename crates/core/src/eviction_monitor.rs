@@ -21,7 +21,7 @@ use alloc::format;
 use alloc::string::String;
 use core::fmt;
 use monitored_node::MonitoredNode;
-use monitored_pod::{KnownPodId, MonitoredPod, TolerationLists};
+use monitored_pod::{MonitoredPod, TolerationLists, UidHash};
 
 /// How old the read of a node may be when a deletion is decided (S2): the hard limit.
 const CONFIRMED_AGE_MAX: Span = Span::from_secs(5);
@@ -83,7 +83,7 @@ pub struct EvictionMonitor {
     /// It has seen all inputs of the engine.
     knows_all: bool,
     nodes: BTreeMap<NodeName, MonitoredNode>,
-    pods: BTreeMap<KnownPodId, MonitoredPod>,
+    pods: BTreeMap<UidHash, MonitoredPod>,
     tolerations: TolerationLists,
     /// Whether a list was complete once, of nodes and of pods.
     has_nodes: bool,
@@ -114,18 +114,18 @@ impl EvictionMonitor {
                 self.nodes.get_mut(node).into_iter().for_each(MonitoredNode::fail_to_decode);
             }
             EvictionInput::Marked { pod, result: Ok(Some(version)) } => {
-                if let Some(known) = self.pods.get_mut(&pod.uid) {
+                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
                     known.learn(*version);
                 }
             }
             EvictionInput::Unmarked { pod, result: Ok(()) } => {
-                if let Some(known) = self.pods.get_mut(&pod.uid) {
+                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
                     known.forget_versions();
                 }
             }
             EvictionInput::Deleted { pod, result: Ok(()) }
             | EvictionInput::Evicted { pod, result: Ok(()) } => {
-                if let Some(known) = self.pods.get_mut(&pod.uid) {
+                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
                     known.accept_deletion();
                 }
             }
@@ -172,14 +172,14 @@ impl EvictionMonitor {
         if self.knows_all && !(self.has_nodes && self.has_pods) {
             return Err((EvictionProperty::Confirmed, "the first lists are not complete".into()));
         }
-        let (id, known) = match self.pods.get_key_value(&pod.uid) {
+        let known = match self.pods.get(&UidHash::of(&pod.uid)) {
             Some(known) => known,
             None if self.knows_all => {
                 return Err((EvictionProperty::RightPod, "no event has shown such a pod".into()));
             }
             None => return Ok(()),
         };
-        known.check_identity(id.0.name(), (pod, name), version)?;
+        known.check_identity(pod, name, version)?;
         if known.is_half_deleted() {
             return Ok(());
         }
@@ -242,7 +242,8 @@ impl EvictionMonitor {
             }
             ObjectEvent::Applied { fact, listed } => self.pod_applied(fact, *listed),
             ObjectEvent::Undecodable(object) => {
-                if let Some(known) = object.uid.as_ref().and_then(|uid| self.pods.get_mut(uid)) {
+                if let Some(known) = object.uid.as_ref().and_then(|uid| self.pods.get_mut(&UidHash::of(uid)))
+                {
                     known.fail_to_decode();
                 }
             }
@@ -261,21 +262,15 @@ impl EvictionMonitor {
     }
 
     fn remove_pod(&mut self, uid: &Uid) {
-        if let Some(pod) = self.pods.remove(uid) {
+        if let Some(pod) = self.pods.remove(&UidHash::of(uid)) {
             pod.forget(&mut self.tolerations);
         }
     }
 
     fn pod_applied(&mut self, fact: &PodFact, is_read: bool) {
-        let lists = &mut self.tolerations;
-        match self.pods.get_mut(fact.id.uid()) {
-            Some(known) => known.apply(fact, is_read, lists),
-            None => {
-                let mut known = MonitoredPod::new(fact, lists);
-                known.apply(fact, is_read, lists);
-                self.pods.insert(KnownPodId(fact.id.clone()), known);
-            }
-        }
+        let (pod, lists) = (UidHash::of(fact.id.uid()), &mut self.tolerations);
+        let known = self.pods.entry(pod).or_insert_with(|| MonitoredPod::new(fact, lists));
+        known.apply(fact, is_read, &mut self.tolerations);
     }
 
     /// A live read of a pod has a result: the pod itself, or nothing with its UID.
@@ -283,7 +278,7 @@ impl EvictionMonitor {
         match read {
             LiveRead::Found(fact) if *fact.id.uid() == pod.uid => {
                 self.pod_applied(fact, true);
-                if let Some(known) = self.pods.get_mut(&pod.uid) {
+                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
                     known.set_half_deleted(is_half_deleted);
                 }
             }
@@ -292,7 +287,7 @@ impl EvictionMonitor {
                 self.pod_applied(successor, true);
             }
             LiveRead::Undecodable => {
-                if let Some(known) = self.pods.get_mut(&pod.uid) {
+                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
                     known.fail_to_decode();
                     known.set_half_deleted(is_half_deleted);
                 }

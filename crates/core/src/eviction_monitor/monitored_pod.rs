@@ -2,7 +2,8 @@
 
 use super::EvictionProperty;
 use crate::fact::{PodFact, PodLifePhase};
-use crate::identity::{NodeName, PodId, PodName, PodRef, ResourceVersion, Uid};
+use crate::hash::fnv1a;
+use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::intern::SharedInterner;
 use crate::taint::Taint;
 use crate::time::{Mono, Span};
@@ -11,36 +12,33 @@ use crate::toleration_matching::{NumericOperators, TaintMatch, match_taint};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::borrow::Borrow;
-use core::cmp::Ordering;
+use core::num::NonZeroU64;
 
-/// The identity of a pod, ordered by its UID. The allocation is the one of the event, which the engine keeps too.
-#[derive(Clone, Debug)]
-pub(super) struct KnownPodId(pub(super) PodId);
+/// A UID in eight bytes: that two of a million pods share one is as rare as 1 in 30 million.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct UidHash(u64);
 
-impl Borrow<Uid> for KnownPodId {
-    fn borrow(&self) -> &Uid {
-        self.0.uid()
+impl UidHash {
+    pub(super) fn of(uid: &Uid) -> Self {
+        Self(match uid {
+            // The bits of a UUID are random.
+            Uid::Uuid(bytes) => {
+                let bits = u128::from_be_bytes(*bytes);
+                (bits ^ bits >> 64) as u64
+            }
+            Uid::Opaque(text) => fnv1a(text),
+        })
     }
 }
 
-impl PartialEq for KnownPodId {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.uid() == other.0.uid()
-    }
-}
+/// A node's and a pod's name in two bytes: of 65,536 wrong names, one is not noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct NamesHash(u16);
 
-impl Eq for KnownPodId {}
-
-impl PartialOrd for KnownPodId {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for KnownPodId {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.uid().cmp(other.0.uid())
+impl NamesHash {
+    fn of(node: &NodeName, pod: &PodName) -> Self {
+        let hash = fnv1a(node.as_str()).rotate_left(1) ^ fnv1a(pod.as_str());
+        Self((hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) as u16)
     }
 }
 
@@ -50,40 +48,51 @@ pub(super) type TolerationLists = SharedInterner<Vec<Toleration>>;
 /// What is known of a pod.
 #[derive(Clone, Debug)]
 pub(super) struct MonitoredPod {
-    node: NodeName,
     tolerations: Arc<Vec<Toleration>>,
     /// The version that the latest event or response contained.
-    latest: Option<ResourceVersion>,
+    latest: Option<NonZeroU64>,
     /// The one before: a response that contains an older version than the watch does may come from a restored store, or may
     /// only have been slow.
-    before: Option<ResourceVersion>,
+    before: Option<NonZeroU64>,
+    names: NamesHash,
     life_phase: PodLifePhase,
+    deletion: PodDeletion,
     is_mirror: bool,
     is_decodable: bool,
     /// Its deletion was interrupted, and needs another request, whatever the taints are (P31).
     is_half_deleted: bool,
-    /// The API server has accepted its deletion, and neither a newer version, nor a list that began afterwards, has shown
-    /// that it lives.
-    is_deleted: bool,
-    /// A list began after that.
-    is_list_newer: bool,
     /// It was in the current list, or a list is not running.
     is_listed: bool,
+}
+
+const _: () = assert!(size_of::<MonitoredPod>() == 32);
+
+/// Whether the API server has accepted its deletion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PodDeletion {
+    /// No, or a newer version, or a list that began afterwards, has shown that it lives.
+    NotAccepted,
+    Accepted,
+    /// And a list began after that.
+    AcceptedBeforeList,
+}
+
+fn number(version: Option<ResourceVersion>) -> Option<NonZeroU64> {
+    version.and_then(|version| NonZeroU64::new(version.0))
 }
 
 impl MonitoredPod {
     pub(super) fn new(fact: &PodFact, lists: &mut TolerationLists) -> Self {
         Self {
-            node: fact.node.clone(),
             tolerations: lists.take(fact.tolerations.clone()),
             latest: None,
             before: None,
+            names: NamesHash::of(&fact.node, fact.id.name()),
             life_phase: fact.life_phase,
+            deletion: PodDeletion::NotAccepted,
             is_mirror: fact.mirror,
             is_decodable: true,
             is_half_deleted: false,
-            is_deleted: false,
-            is_list_newer: false,
             is_listed: true,
         }
     }
@@ -102,16 +111,15 @@ impl MonitoredPod {
         self.is_listed = true;
         self.is_decodable = true;
         // An event that is older than another one, or than a response, changes nothing.
-        if !is_read && fact.version.is_some() && fact.version < self.latest {
+        let version = number(fact.version);
+        if !is_read && version.is_some() && version < self.latest {
             return;
         }
-        let is_newer = fact.version > self.latest || (is_read && self.is_list_newer);
+        let is_newer = version > self.latest || (is_read && self.deletion == PodDeletion::AcceptedBeforeList);
         if fact.life_phase == PodLifePhase::Live && is_newer {
-            self.is_deleted = false;
+            self.deletion = PodDeletion::NotAccepted;
         }
-        if self.node != fact.node {
-            self.node.clone_from(&fact.node);
-        }
+        self.names = NamesHash::of(&fact.node, fact.id.name());
         if *self.tolerations != fact.tolerations {
             lists.give_back(&self.tolerations);
             self.tolerations = lists.take(fact.tolerations.clone());
@@ -129,8 +137,9 @@ impl MonitoredPod {
 
     /// A read, or the response to a write, contains this version.
     pub(super) fn learn(&mut self, version: ResourceVersion) {
-        if self.latest != Some(version) {
-            self.before = self.latest.replace(version);
+        let version = number(Some(version));
+        if self.latest != version {
+            self.before = core::mem::replace(&mut self.latest, version);
         }
     }
 
@@ -140,9 +149,11 @@ impl MonitoredPod {
         self.is_listed = true;
     }
 
-    pub(super) const fn begin_list(&mut self) {
+    pub(super) fn begin_list(&mut self) {
         self.is_listed = false;
-        self.is_list_newer = self.is_deleted;
+        if self.deletion == PodDeletion::Accepted {
+            self.deletion = PodDeletion::AcceptedBeforeList;
+        }
     }
 
     /// The list that began ends without an effect.
@@ -152,8 +163,7 @@ impl MonitoredPod {
 
     /// The API server has accepted its deletion.
     pub(super) const fn accept_deletion(&mut self) {
-        self.is_deleted = true;
-        self.is_list_newer = false;
+        self.deletion = PodDeletion::Accepted;
     }
 
     pub(super) const fn is_half_deleted(&self) -> bool {
@@ -164,17 +174,17 @@ impl MonitoredPod {
         self.is_half_deleted = is_half_deleted;
     }
 
-    /// `own_name`: the name of the pod with this UID.
     pub(super) fn check_identity(
         &self,
-        own_name: &PodName,
-        (pod, name): (&PodRef, &PodName),
+        pod: &PodRef,
+        name: &PodName,
         version: Option<ResourceVersion>,
     ) -> Result<(), (EvictionProperty, String)> {
         let wrong = |reason: &str| Err((EvictionProperty::RightPod, reason.into()));
-        if own_name != name || self.node != pod.node {
+        if self.names != NamesHash::of(&pod.node, name) {
             return wrong("the pod with this UID has another name or node");
         }
+        let version = number(version);
         if version.is_some() && version != self.latest && version != self.before {
             return wrong(
                 "the latest events and responses contained other versions than the request requires",
@@ -188,7 +198,9 @@ impl MonitoredPod {
             return Err((EvictionProperty::Decoded, "it cannot be decoded".into()));
         }
         let reason = match self.life_phase {
-            _ if self.is_deleted => "the API server has accepted its deletion already",
+            _ if self.deletion != PodDeletion::NotAccepted => {
+                "the API server has accepted its deletion already"
+            }
             PodLifePhase::Terminating => "it is terminating",
             PodLifePhase::Finished => "it has succeeded or failed",
             PodLifePhase::Live if self.is_mirror => "it is a mirror pod",
