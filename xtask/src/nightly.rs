@@ -25,6 +25,10 @@ enum NightlyPart {
     Outages,
     /// Node lifecycle of five hundred nodes on a real API server
     Fleet,
+    /// Exhaustive search of the engines' states, four times as many as in CI
+    Exhaustive,
+    /// Random histories of the engines, fifty times as many as in CI
+    Random,
     /// Random worlds in the simulation, ten times as many as in CI
     Simulation,
     /// Each fuzz target for ten minutes
@@ -47,6 +51,12 @@ const OUTAGES: &str = "10,30,60";
 /// Nodes that renew their leases.
 const FLEET_NODES: &str = "500";
 
+/// States of each scope of the exhaustive search.
+const EXHAUSTIVE_STATES: &str = "250000";
+
+/// Random histories with many watch events, lost requests and restarts.
+const HISTORIES: &str = "100000";
+
 /// Worlds that the simulation generates.
 const SEEDS: &str = "10000";
 
@@ -62,6 +72,8 @@ pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {
             NightlyPart::Ignored => ignored(&arguments.names)?,
             NightlyPart::Outages => outages()?,
             NightlyPart::Fleet => fleet()?,
+            NightlyPart::Exhaustive => engines("exhaustive", ("EXHAUSTIVE_STATES", EXHAUSTIVE_STATES))?,
+            NightlyPart::Random => engines("in_a_storm", ("PROPTEST_CASES", HISTORIES))?,
             NightlyPart::Simulation => simulation()?,
             NightlyPart::Fuzz => fuzz::run(&FuzzArgs { seconds: 600, targets: Vec::new() })?,
             NightlyPart::Alerts => observability_test::test(&[]).await?,
@@ -95,6 +107,15 @@ fn fleet() -> Result<()> {
     let mut command = sources::cargo();
     command.args("test --package taintward --test lifecycle".split(' '));
     sources::run(command.env("TAINTWARD_LIFECYCLE_NODES", FLEET_NODES).env("CI", "true"))
+}
+
+/// Those tests of the engines whose names contain this, at this size.
+fn engines(names: &str, (variable, size): (&str, &str)) -> Result<()> {
+    let mut command = sources::cargo();
+    command
+        .args("test --release --package taintward-core --test engines -- --nocapture".split(' '))
+        .arg(names);
+    sources::run(command.env(variable, size))
 }
 
 fn simulation() -> Result<()> {

@@ -1,5 +1,6 @@
 //! Applies one step to a state: a change of the cluster, a delivery, a response, or the passing of time.
 
+use super::replica::Replica;
 use super::{
     EvictionStep, ExhaustiveFlight, ExhaustiveRejection, ExhaustiveState, FLIGHTS_MAX, KEY,
     REJECTED_AT_ONCE_MAX, REQUEST_MAX, spend,
@@ -7,7 +8,7 @@ use super::{
 use crate::common;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane};
-use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
+use taintward_core::eviction::{EvictionEffect, EvictionInput};
 use taintward_core::taint::TaintEffect;
 use taintward_core::testkit::toleration;
 use taintward_core::time::Mono;
@@ -17,11 +18,15 @@ impl ExhaustiveState {
     pub(super) fn after(&self, step: EvictionStep) -> Option<Self> {
         let mut next = self.clone();
         next.take(step)?;
-        next.engine.tick(next.cluster.clock().mono);
-        next.engine.take_notices();
-        let wake = next.engine.next_wakeup().is_some_and(|at| at <= next.cluster.clock().mono);
+        let now = next.cluster.clock().mono;
+        for replica in next.standby.iter_mut().map(|standby| &mut **standby).chain([&mut next.leader]) {
+            replica.engine.tick(now);
+            replica.engine.take_notices();
+        }
+        let engine = &next.leader.engine;
+        let wake = engine.next_wakeup().is_some_and(|at| at <= now);
         // A retry that is due may wait for its pull; nothing else may.
-        assert!(!wake || next.engine.has_work(Lane::All, next.cluster.clock().mono));
+        assert!(!wake || engine.has_work(Lane::All, now));
         Some(next)
     }
 
@@ -32,11 +37,19 @@ impl ExhaustiveState {
                 spend(&mut self.left.taints)?;
                 // The first has a `timeAdded`, the second has none.
                 let stamped = self.left.taints > 0;
-                self.happens(|cluster| cluster.add_taint(0, KEY, TaintEffect::NoExecute, stamped));
+                self.happens(|cluster| {
+                    for node in cluster.nodes.keys().copied().collect::<Vec<_>>() {
+                        cluster.add_taint(node, KEY, TaintEffect::NoExecute, stamped);
+                    }
+                });
             }
             EvictionStep::Untaint if tainted => {
                 spend(&mut self.left.untaints)?;
-                self.happens(|cluster| cluster.untaint(0, KEY));
+                self.happens(|cluster| {
+                    for node in cluster.nodes.keys().copied().collect::<Vec<_>>() {
+                        cluster.untaint(node, KEY);
+                    }
+                });
             }
             EvictionStep::Timeouts(seconds) if self.cluster.pods.contains_key(&0) => {
                 spend(&mut self.left.edits)?;
@@ -47,12 +60,12 @@ impl ExhaustiveState {
                 spend(&mut self.left.recreations)?;
                 self.happens(|cluster| cluster.put_pod(0, 0, vec![toleration(KEY, None)], false));
             }
-            EvictionStep::ReceiveNode => self.receive(true)?,
-            EvictionStep::ReceivePod => self.receive(false)?,
+            EvictionStep::ReceiveNode => self.leader.receive(true, &self.cluster)?,
+            EvictionStep::ReceivePod => self.leader.receive(false, &self.cluster)?,
             EvictionStep::Stall if !self.stalled => {
                 spend(&mut self.left.stalls)?;
                 self.stalled = true;
-                self.nodes.clear();
+                self.leader.lose_nodes();
             }
             EvictionStep::Pull => self.pull()?,
             EvictionStep::Commit(at) => self.commit(at)?,
@@ -71,14 +84,18 @@ impl ExhaustiveState {
             }
             EvictionStep::Restart => {
                 spend(&mut self.left.restarts)?;
-                self.engine = EvictionEngine::new(EvictionConfig::default());
+                self.leader = Replica::new();
                 self.cluster.set_hold(common::hold_times::HoldTimes::forget);
                 self.hold(self.cluster.hold.is_on());
-                self.received = None;
-                // A request without a process that waits for its response matters only if it can still be committed.
-                self.flights.retain(|flight| flight.response.is_none());
-                self.flights.iter_mut().for_each(|flight| flight.orphan = true);
+                self.orphan_flights();
                 self.list();
+            }
+            EvictionStep::StandbyReceiveNode => self.standby.as_mut()?.receive(true, &self.cluster)?,
+            EvictionStep::StandbyReceivePod => self.standby.as_mut()?.receive(false, &self.cluster)?,
+            EvictionStep::FailOver => {
+                spend(&mut self.left.failovers)?;
+                self.leader = *self.standby.take()?;
+                self.orphan_flights();
             }
             EvictionStep::Hold => {
                 spend(&mut self.left.holds)?;
@@ -97,8 +114,7 @@ impl ExhaustiveState {
                 self.cluster.now += 1;
                 self.cluster.restore().then_some(())?;
                 self.cluster.changes.clear();
-                self.nodes.clear();
-                self.pods.clear();
+                self.leader.lose_all();
                 self.rewound = true;
             }
             EvictionStep::Halve(at) => {
@@ -120,7 +136,7 @@ impl ExhaustiveState {
                 let denied = (!matches!(flight.effect, EvictionEffect::ReadPod { .. }))
                     .then(|| failed(flight, ApiFailure::NotFound))?;
                 self.flights.remove(at);
-                self.engine.handle(denied, self.cluster.clock());
+                self.leader.engine.handle(denied, self.cluster.clock());
             }
             EvictionStep::Reject => {
                 if !self.rejects {
@@ -135,22 +151,20 @@ impl ExhaustiveState {
 
     pub(super) fn hold(&mut self, on: bool) {
         self.cluster.set_hold(|hold, now| hold.set(on, now));
-        self.engine.handle(EvictionInput::CountdownHold(on), self.cluster.clock());
+        self.leader.engine.handle(EvictionInput::CountdownHold(on), self.cluster.clock());
     }
 
-    pub(super) fn receive(&mut self, nodes: bool) -> Option<()> {
-        let (emitted, input) = if nodes { self.nodes.pop_front() } else { self.pods.pop_front() }?;
-        self.engine.handle(input, self.cluster.clock());
-        let received = self.received.get_or_insert((emitted, emitted));
-        *if nodes { &mut received.0 } else { &mut received.1 } = emitted;
-        Some(())
+    /// A request without a process that waits for its response matters only if it can still be committed.
+    fn orphan_flights(&mut self) {
+        self.flights.retain(|flight| flight.response.is_none());
+        self.flights.iter_mut().for_each(|flight| flight.orphan = true);
     }
 
     pub(super) fn pull(&mut self) -> Option<()> {
         if self.flights.len() >= FLIGHTS_MAX {
             return None;
         }
-        let effect = self.engine.next_effect(Lane::All, self.cluster.clock())?;
+        let effect = self.leader.engine.next_effect(Lane::All, self.cluster.clock())?;
         self.flights.push(ExhaustiveFlight { effect, sent: self.cluster.now, response: None, orphan: false });
         Some(())
     }
@@ -210,7 +224,7 @@ impl ExhaustiveState {
         let flight = self.flights.get(at).filter(|flight| !flight.orphan)?;
         let response = if lost { unavailable(flight) } else { flight.response.clone()? };
         self.flights.remove(at);
-        self.engine.handle(response, self.cluster.clock());
+        self.leader.engine.handle(response, self.cluster.clock());
         Some(())
     }
 
@@ -226,7 +240,7 @@ impl ExhaustiveState {
         {
             let flight = self.flights.remove(at);
             if !flight.orphan {
-                self.engine.handle(unavailable(&flight), self.cluster.clock());
+                self.leader.engine.handle(unavailable(&flight), self.cluster.clock());
             }
         }
     }
