@@ -194,13 +194,13 @@ pub(crate) enum ProgramCommand {
     #[command(
         args_override_self = true,
         mut_arg("server_address", |arg| arg.hide(true)),
-        after_help = "kubectl port-forward -n taintward-system POD 10358 &\ntaintward record\ntaintward history -f taintward.record\n\nThe controller needs --secure-port, and the user of the kubeconfig a token that may get the non-resource URL /record. taintward status shows which replica leads. Exit codes: 0 the record is written, 1 it could not be fetched or written, or the command line is invalid."
+        after_help = "kubectl port-forward -n taintward-system POD 10358 &\ntaintward record                                                           what the controller has in memory\ntaintward record -f /var/lib/taintward/record --redact --out for-a-report.record\n\nThe controller needs --secure-port, and the user of the kubeconfig a token that may get the non-resource URL /record. taintward status shows which replica leads. Exit codes: 0 the record is written, 1 it could not be fetched or written, or the command line is invalid."
     )]
     Record(Box<RecordCommandArgs>),
     /// Replays a record of `taintward run --record-dir`: does this program decide the same?
     #[command(
         args_override_self = true,
-        after_help = "taintward replay /var/lib/taintward/record                                     all files of a folder\ntaintward replay 20261129T031500.123456Z-taint-eviction-controller.record      one file\n\nThe command sends no request. Exit codes: 0 this program decides the same, 1 the record cannot be read or the command line is invalid, 2 there is a difference."
+        after_help = "taintward replay /var/lib/taintward/record                                     all files of a folder\ntaintward replay 20261129T031500.123456Z-taint-eviction-controller.record      one file\ntaintward replay /var/lib/taintward/record --with-policy slow.yaml              what another policy would have done\n\nThe command sends no request. Exit codes: 0 this program decides the same, or the prediction is printed, 1 the record cannot be read or the command line is invalid, 2 there is a difference."
     )]
     Replay(Box<ReplayArgs>),
     /// Prints the versions of this program and of the API server

@@ -1,5 +1,8 @@
 //! Runs `taintward replay`: lets the engines of this program decide again what a record contains.
 
+mod policy_file;
+mod policy_report;
+
 use crate::messages::counted;
 use crate::output::{
     API_VERSION, OutputArgs, PrintError, PrintOptions, Printable, Table, TableCell, TableColumn, dated,
@@ -8,6 +11,8 @@ use crate::record_files::{self, RecordFilesError};
 use crate::stderr;
 use clap::Args;
 use jiff::tz::TimeZone;
+use policy_file::PolicyFileError;
+use policy_report::PolicyReport;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -18,7 +23,7 @@ use taintward_record::{CheckSummary, Difference, Replay, ReplayError, ReplaySumm
 
 /// Exit codes of `taintward replay`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
-    (0, "The controllers of this program decide the same"),
+    (0, "The controllers of this program decide the same, or the prediction of --with-policy is printed"),
     (1, "The record could not be read to its end, or the command line is invalid"),
     (
         2,
@@ -37,6 +42,9 @@ pub(crate) struct ReplayArgs {
     /// engine
     #[arg(long)]
     check: bool,
+    /// Shows which pods would have left, and when, with the eviction policies of this file instead of those of the record
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    with_policy: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -46,6 +54,8 @@ pub(crate) struct ReplayArgs {
 enum ReplayCommandError {
     #[error(transparent)]
     Files(#[from] RecordFilesError),
+    #[error(transparent)]
+    Policies(#[from] PolicyFileError),
     #[error(transparent)]
     Print(#[from] PrintError),
 }
@@ -72,6 +82,12 @@ pub(crate) fn run(options: &ReplayArgs) -> ExitCode {
 }
 
 fn replay(options: &ReplayArgs) -> Result<ExitCode, ReplayCommandError> {
+    if let Some(policies) = &options.with_policy {
+        let report = PolicyReport::of(&options.record, &policy_file::read(policies)?)?;
+        options.output.print(&report)?;
+        report.notes.iter().for_each(stderr::note);
+        return Ok(ExitCode::SUCCESS);
+    }
     let report = ReplayReport::of(&options.record, options.check)?;
     options.output.print(&report)?;
     for path in &report.cut_off {

@@ -279,6 +279,11 @@ impl EvictionEngine {
         })
     }
 
+    /// Whether it applies eviction policies.
+    pub const fn applies_policies(&self) -> bool {
+        self.config.policies
+    }
+
     /// Whether it compares numbers.
     pub const fn numeric(&self) -> NumericOperators {
         self.config.numeric

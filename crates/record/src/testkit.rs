@@ -51,6 +51,13 @@ impl TappedLoop {
         Self::with_tap(Box::new(NoTap))
     }
 
+    /// The same, of a process that applies eviction policies; there are none.
+    #[must_use]
+    pub fn applying_policies(self) -> Self {
+        let engine = EvictionEngine::new(EvictionConfig { policies: true, ..EvictionConfig::default() });
+        Self { engine, ..self }
+    }
+
     fn with_tap(tap: Box<dyn CallTap<EvictionEngine>>) -> Self {
         let engine = EvictionEngine::new(EvictionConfig::default());
         Self {

@@ -2,6 +2,8 @@
 
 mod folder;
 mod format;
+mod policies;
+mod redact;
 mod size;
 
 use crate::testkit::TappedLoop;

@@ -58,7 +58,13 @@ impl ReplayHarness {
 fn run(kubeconfig: &str) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", "exec \"$0\" \"$@\" 2>&1", env!("CARGO_BIN_EXE_taintward")]);
-    command.args(["run", "--mode=enforce", "--metrics-port=0", "--leader-elect=false"]);
+    command.args([
+        "run",
+        "--mode=enforce",
+        "--metrics-port=0",
+        "--leader-elect=false",
+        "--eviction-policies",
+    ]);
     command.env("KUBECONFIG", kubeconfig);
     command
 }
@@ -125,6 +131,57 @@ fn a_record_of_evictions_is_replayed_as_a_folder_and_as_a_file() {
     assert_eq!(replayed["check"], Value::Null, "it was not asked for");
     // At least one read of the node, one condition and one DELETE.
     assert!(controller["requests"].as_u64().unwrap() >= 3 && controller["segments"] == 1, "{out}");
+}
+
+#[test]
+fn a_record_is_given_away_without_names_and_replayed_with_another_policy() {
+    let harness = ReplayHarness::set("replay-redacted");
+    let folder = harness.folder.file("record");
+    let redacted = harness.folder.file("redacted.record");
+    let (code, out, message) = outcome(&["record", "-f", &folder, "--redact", "--out", &redacted]);
+    assert_eq!((code, &*out), (0, ""), "{message}");
+    assert!(message.contains(&format!(" bytes from {folder} to {redacted}")), "{message}");
+    let (code, out, message) = outcome(&["record", "-f", &folder, "--out", &redacted]);
+    assert!(code == 1 && message.contains("name another file with --out"), "{out}{message}");
+    let (code, out, message) = replay(&[&redacted, "--check"]);
+    assert!(code == 0 && out.contains("This program decides the same."), "{out}{message}");
+    let history = |record: &str| {
+        let (code, out, message) = outcome(&["history", "-f", record]);
+        assert_eq!((code, &*message), (0, ""), "{out}");
+        out
+    };
+    let (whole, redacted) = (history(&folder), history(&redacted));
+    assert!(whole.contains("n1") && whole.contains("gpu:NoExecute"), "{whole}");
+    assert!(!redacted.contains("n1") && !redacted.contains("gpu"), "{redacted}");
+    assert_eq!(whole.lines().count(), redacted.lines().count());
+
+    let policy = |spec: &str| {
+        let spec = format!(
+            "{{apiVersion: taintward.io/v1alpha1, kind: EvictionPolicy, metadata: {{name: slow}}, spec: {spec}}}"
+        );
+        harness.with("policy.yaml", spec.as_bytes())
+    };
+    let (code, out, message) = replay(&[&folder, "--with-policy", &policy("{maxPodsPerMinute: 1}")]);
+    assert_eq!((code, &*message), (0, ""), "{out}");
+    let rows: Vec<&str> = out.lines().filter(|line| line.contains("  n1  ")).collect();
+    assert!(rows.len() > 1, "{out}");
+    // The record ends long before the first one may leave: the policy begins with the record.
+    let delayed = rows.iter().filter(|row| row.contains("maxPodsPerMinute")).count();
+    assert_eq!(delayed, rows.len(), "{out}");
+    assert!(out.ends_with(" evicted in the record, 0 with the policy.\n"), "{out}");
+    let (_, out, _) = replay(&[&folder, "--with-policy", &policy("{}"), "-o", "json"]);
+    let replayed: Value = serde_json::from_str(&out).unwrap();
+    let pods = replayed["pods"].as_array().unwrap();
+    assert!(pods.iter().all(|pod| pod["withPolicy"]["evictedAt"].is_string()), "{out}");
+    assert_eq!((&replayed["kind"], pods.len()), (&"PolicyReplay".into(), rows.len()));
+    let invalid = policy("{maxPodsPerMinute: 0}");
+    let (code, _, message) = replay(&[&folder, "--with-policy", &invalid]);
+    assert!(code == 1 && message.contains("slow") && message.contains("taintward lint -f"), "{message}");
+    let none = harness.with("none.yaml", b"{apiVersion: v1, kind: Pod, metadata: {name: p}}");
+    let (code, _, message) = replay(&[&folder, "--with-policy", &none]);
+    assert!(code == 1 && message.contains("contains no EvictionPolicy"), "{message}");
+    let (code, _, message) = replay(&[&folder, "--with-policy", &none, "--check"]);
+    assert!(code == 1 && message.contains("--check"), "{message}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::state_object::{ObjectBody, StateObject, each_object};
 use super::{DEFAULT_NAMESPACE, with_uid};
+use crate::manifest::ParseError;
 use crate::manifest::files::{ManifestFile, each};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -45,11 +46,17 @@ impl FileObjects {
         let mut all = Self::default();
         all.add(&stdin.unwrap_or_default());
         let files: Vec<PathBuf> = paths.iter().filter(|path| path.as_os_str() != "-").cloned().collect();
-        each(&files, &mut |ManifestFile { text, .. }| all.add(&text.unwrap_or_default()));
+        each(&files, &mut |ManifestFile { text, .. }| drop(all.add(&text.unwrap_or_default())));
         all
     }
 
-    fn add(&mut self, text: &str) {
+    /// The objects of a text.
+    pub(crate) fn of_text(text: &str) -> Result<Self, ParseError> {
+        let mut all = Self::default();
+        all.add(text).into_iter().next().map_or(Ok(all), Err)
+    }
+
+    fn add(&mut self, text: &str) -> Vec<ParseError> {
         each_object(text, &mut |object| {
             let Some(resource) = resource(&object) else { return };
             let json = match object.body {
@@ -58,7 +65,7 @@ impl FileObjects {
             };
             let json = with_namespace(with_uid(json), resource).into_owned();
             self.objects.entry(resource).or_default().push(json);
-        });
+        })
     }
 
     /// Passes each object of a kind to `visit`.
