@@ -26,8 +26,8 @@ pub use evictions::{DeletionTimes, EvictionGauges, EvictionMetrics};
 pub use guard::GuardMetrics;
 pub use holds::HoldMetrics;
 pub use labels::{
-    Code, Controller, DateIgnored, Effect, LogLevel, Method, Outcome, Phase, PoolValidityLabel, Queue,
-    Resource, Restart, Sign, Unknown, Verb,
+    Code, Controller, DateIgnored, Effect, LogLevel, Method, Outcome, Phase, PoolValidityLabel,
+    PropertyLabel, Queue, Resource, Restart, Sign, Unknown, Verb,
 };
 pub use lease::LeaseMetrics;
 pub use node_health::{NodeGauges, NodeLifecycleMetrics};

@@ -102,8 +102,10 @@ mod tests {
     #[test]
     fn each_alert_has_one_cause() {
         let alerts = alerts(sources::root()).unwrap();
-        let defined: BTreeSet<&str> = alerts.iter().map(|alert| &*alert.name).collect();
+        let mut defined: BTreeSet<&str> = alerts.iter().map(|alert| &*alert.name).collect();
         let caused: Vec<&str> = CAUSES.iter().flat_map(|cause| cause.alerts).copied().collect();
+        // Only a bug can cause it, so that a real cluster cannot.
+        defined.remove("TaintwardInvariantViolated");
         let missing: Vec<&&str> = defined.iter().filter(|alert| !caused.contains(alert)).collect();
         assert!(missing.is_empty(), "no cause is defined for {missing:?}: add one in {}", file!());
         let distinct: BTreeSet<&str> = caused.iter().copied().collect();

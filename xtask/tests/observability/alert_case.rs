@@ -86,6 +86,12 @@ fn evictions() -> Vec<AlertCase> {
                 (effects("evict_trespasser", "throttled"), "7x120"),
             ],
         },
+        limit(
+            "TaintwardInvariantViolated",
+            &counter(names::INVARIANT_VIOLATIONS, "property=\"S3\""),
+            "0+1x120",
+            "1x120",
+        ),
     ]
 }
 

@@ -75,7 +75,8 @@ impl RecorderHarness {
             ..LoopHealth::new(Arc::new(|| Mono::from_secs(0)))
         };
         let engine = EvictionEngine::new(EvictionConfig::default());
-        let mut controller = ControlLoop::new(TappedEngine::new(engine, None), controller(), context, health);
+        let mut controller =
+            ControlLoop::new(TappedEngine::new(engine, Vec::new()), controller(), context, health);
         for pod in ["a", "b", "c", "d", "e"] {
             controller.sink_mut().recorder.record_pod(PodEvent {
                 node: NodeName::new("n"),

@@ -1,6 +1,6 @@
 //! Counts evictions with upstream's metrics (TE-37, TE-38), and monitors S2, S3 and L1.
 
-use super::labels::Sign;
+use super::labels::{PropertyLabel, Sign};
 use super::names;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
@@ -62,6 +62,8 @@ pub struct EvictionMetrics {
     duration: Histogram,
     decision_age: Histogram,
     early: MaxGauge,
+    /// Requests that violate a property, by the monitor.
+    pub violations: ByLabel<PropertyLabel, Counter>,
     /// In observe mode: evictions that enforce mode would have begun.
     pub would_evict: Counter,
     /// Signs of another controller that evicts alongside this one (P39).
@@ -98,6 +100,10 @@ impl EvictionMetrics {
                 names::EARLY,
                 "Longest time by which Taintward sent a deletion before the pod's deadline, since the start; above 0, report a bug",
                 MaxGauge::default(),
+            ),
+            violations: registry.counters(
+                names::INVARIANT_VIOLATIONS,
+                "Requests that violate a property of docs/invariants.md, by property, as a check beside the engine found; above 0, report a bug",
             ),
             would_evict: registry.counter(
                 names::WOULD_EVICT,

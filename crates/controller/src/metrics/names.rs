@@ -7,6 +7,7 @@ metric_names! {
     TAINT_EVICTION_CONTROLLER_POD_DELETION_DURATION = "taint_eviction_controller_pod_deletion_duration",
     DECISION_AGE = "taintward_decision_age",
     EARLY = "taintward_early",
+    INVARIANT_VIOLATIONS = "taintward_invariant_violations",
     WOULD_EVICT = "taintward_would_evict",
     OTHER_CONTROLLER_SEEN = "taintward_other_controller_seen",
     PODS = "taintward_pods",

@@ -125,6 +125,9 @@ fn use_everything(metrics: &ControllerMetrics) {
     for sign in Sign::all() {
         metrics.evictions.other_controller.of(sign).inc();
     }
+    for property in PropertyLabel::all() {
+        metrics.evictions.violations.of(property).inc();
+    }
     for queue in Queue::all() {
         metrics.queues.added(queue, true);
         metrics.queues.depth(queue, 4);

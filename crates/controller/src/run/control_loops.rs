@@ -6,7 +6,7 @@ use crate::controller::Controller;
 use crate::controller_context::ControllerContext;
 use crate::dedicated_pools::{DedicatedPoolController, PoolStreamDemand};
 use crate::eviction::progress::ProgressReporter;
-use crate::eviction::{EvictionController, PolicyFollower};
+use crate::eviction::{EvictionController, PolicyFollower, RequestMonitor};
 use crate::node_lifecycle::NodeLifecycleController;
 use crate::settings::{ControllerSettings, EnabledControllers, EvictionScope, WriteMode};
 use crate::tapped_engine::TappedEngine;
@@ -52,12 +52,11 @@ impl ControlLoops<'_> {
         ControlLoop::new(engine, controller, self.context(), health.clone())
     }
 
-    /// The engine with its tap, if this process keeps a record.
-    fn recorded<E: RecordedEngine>(&self, engine: E, controller: RecordedController) -> TappedEngine<E> {
-        let tap = self.settings.recorder.clone().map(|recorder| -> Box<dyn CallTap<E>> {
-            Box::new(EngineTap::new(controller, SegmentLimits::default(), recorder))
-        });
-        TappedEngine::new(engine, tap)
+    /// The tap of an engine, if this process keeps a record.
+    fn record<E: RecordedEngine>(&self, controller: RecordedController) -> Vec<Box<dyn CallTap<E>>> {
+        let recorder = self.settings.recorder.clone();
+        let tap = recorder.map(|recorder| EngineTap::new(controller, SegmentLimits::default(), recorder));
+        tap.into_iter().map(|tap| -> Box<dyn CallTap<E>> { Box::new(tap) }).collect()
     }
 
     pub(super) fn eviction(
@@ -71,7 +70,9 @@ impl ControlLoops<'_> {
         let progress = ProgressReporter::new(self.health_state.stalled.clone());
         let controller = EvictionController::new(scope, (hold, policies), stamp_taints, relist_now, progress);
         let engine = EvictionEngine::new(config(self.settings));
-        let engine = self.recorded(engine, RecordedController::TaintEviction);
+        let mut taps = self.record(RecordedController::TaintEviction);
+        taps.push(Box::new(RequestMonitor::new(&engine, Arc::clone(&self.health_state.metrics))));
+        let engine = TappedEngine::new(engine, taps);
         self.control_loop(engine, controller, &self.health_state.eviction)
     }
 
@@ -82,7 +83,8 @@ impl ControlLoops<'_> {
         hold: watch::Sender<bool>,
     ) -> ControlLoop<NodeLifecycleController> {
         let controller = NodeLifecycleController::new(&config, nodes, leases, hold);
-        let engine = self.recorded(NodeLifecycleEngine::new(config), RecordedController::NodeLifecycle);
+        let taps = self.record(RecordedController::NodeLifecycle);
+        let engine = TappedEngine::new(NodeLifecycleEngine::new(config), taps);
         self.control_loop(engine, controller, &self.health_state.node_lifecycle)
     }
 
@@ -98,7 +100,7 @@ impl ControlLoops<'_> {
         });
         let controller = DedicatedPoolController::new(definition, demand, exemptions);
         // Its effects contain plans for all pools, which are too large for a record.
-        let engine = TappedEngine::new(engine, None);
+        let engine = TappedEngine::new(engine, Vec::new());
         self.control_loop(engine, controller, &self.health_state.dedicated_pools)
     }
 
@@ -107,7 +109,7 @@ impl ControlLoops<'_> {
             self.settings.controllers.clone();
         let engine = TolerationSecondsEngine::new(toleration_hold, toleration_backfill, toleration_guard);
         let controller = TolerationSecondsController::default();
-        let engine = self.recorded(engine, RecordedController::TolerationSeconds);
+        let engine = TappedEngine::new(engine, self.record(RecordedController::TolerationSeconds));
         self.control_loop(engine, controller, &self.health_state.toleration_seconds)
     }
 }

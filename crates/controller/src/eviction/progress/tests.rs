@@ -65,7 +65,7 @@ impl ProgressHarness {
         let health = LoopHealth::new(Arc::new(move || beats.now().mono));
         let engine = EvictionEngine::new(EvictionConfig::default());
         let control_loop =
-            ControlLoop::new(TappedEngine::new(engine, None), controller_with(out), context, health);
+            ControlLoop::new(TappedEngine::new(engine, Vec::new()), controller_with(out), context, health);
         let (stop, stopping) = Shutdown::pair();
         let running = tokio::spawn(async move {
             // The watches stay open.

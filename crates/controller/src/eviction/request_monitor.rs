@@ -1,0 +1,124 @@
+//! Checks each request of the eviction engine when it is decided; counts and logs those that violate a property.
+//!
+//! - Invariant: it changes no request. The check is independent of the engine, and either of them may be wrong: an engine
+//!   that evicts by mistake, or a check that would keep pods on a node forever.
+
+use crate::log_rate_limit::LogRateLimit;
+use crate::metrics::{ControllerMetrics, PropertyLabel};
+use std::sync::Arc;
+use taintward_core::engine::Lane;
+use taintward_core::eviction::{EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice};
+use taintward_core::eviction_monitor::{EvictionMonitor, EvictionViolation};
+use taintward_core::time::{Mono, Now};
+use taintward_record::CallTap;
+
+/// The monitor of the engine that a process runs.
+pub(crate) struct RequestMonitor {
+    monitor: EvictionMonitor,
+    metrics: Arc<ControllerMetrics>,
+    lines: LogRateLimit,
+}
+
+impl RequestMonitor {
+    /// The monitor of an engine that has got no input yet.
+    pub(crate) fn new(engine: &EvictionEngine, metrics: Arc<ControllerMetrics>) -> Self {
+        let monitor = EvictionMonitor::of_new_engine(engine.numeric());
+        Self { monitor, metrics, lines: LogRateLimit::per_minute(10) }
+    }
+
+    fn report(&mut self, violation: &EvictionViolation, now: Mono) {
+        self.metrics.evictions.violations.of(PropertyLabel::from(violation.property)).inc();
+        if let Some(withheld) = self.lines.take(now) {
+            tracing::error!(
+                property = violation.property.id(),
+                pod = %violation.name,
+                uid = %violation.pod.uid,
+                node = %violation.pod.node,
+                reason = violation.reason,
+                withheld,
+                remedy = "report this line with the file that `taintward record` writes",
+                "a request violates a property, which is a bug",
+            );
+        }
+    }
+}
+
+impl CallTap<EvictionEngine> for RequestMonitor {
+    fn turn(&mut self, _: &EvictionEngine, _: Now) {}
+
+    fn handle(&mut self, input: &EvictionInput, now: Now) {
+        self.monitor.input(input, now);
+    }
+
+    fn tick(&mut self, _: Now) {}
+
+    fn pull(&mut self, _: Lane, effect: Option<&EvictionEffect>, now: Now) {
+        let checked = effect.map_or(Ok(()), |effect| self.monitor.effect(effect, now));
+        if let Err(violation) = checked {
+            self.report(&violation, now.mono);
+        }
+    }
+
+    fn notices(&mut self, _: &[EvictionNotice], _: Now) {}
+
+    fn flush(&mut self, _: Now) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eviction::tests::metrics;
+    use crate::logging::LogFormat;
+    use crate::logging::tests::logged;
+    use taintward_core::engine::LiveRead;
+    use taintward_core::eviction::EvictionConfig;
+    use taintward_core::identity::{NodeName, PodName};
+    use taintward_core::object_event::ObjectEvent;
+    use taintward_core::testkit::{node, pod, pod_ref, taint, toleration};
+    use taintward_core::time::Wall;
+    use taintward_kube::clock::Clock;
+
+    /// A node whose taint the only pod tolerates for 60 s from the start on, and a read of it in that second.
+    fn read_at(monitor: &mut RequestMonitor, read: Now, start: Now) {
+        let tainted = node("n1").tainted([taint("k")]);
+        let confirmed = LiveRead::Found(tainted.clone());
+        let counting = pod("p").at_version(5).tolerates([toleration("k", Some(60))]);
+        let node = node("n1");
+        for event in [
+            ObjectEvent::Applied { fact: node, listed: true },
+            ObjectEvent::ListCompleted,
+            ObjectEvent::Applied { fact: tainted, listed: false },
+        ] {
+            monitor.handle(&EvictionInput::Nodes(event), start);
+        }
+        for event in [ObjectEvent::Applied { fact: counting, listed: true }, ObjectEvent::ListCompleted] {
+            monitor.handle(&EvictionInput::Pods(event), start);
+        }
+        let (node, sent, result) = (NodeName::new("n1"), read.mono, Ok(confirmed));
+        monitor.handle(&EvictionInput::NodeConfirmed { node, sent, result }, read);
+    }
+
+    #[test]
+    fn an_early_deletion_is_counted_and_logged_and_a_due_one_is_not() {
+        let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+        let engine = EvictionEngine::new(EvictionConfig::default());
+        let at = |second| Now::exact(Mono::from_secs(second), Wall::from_secs(1_800_000_000 + second));
+        for (after, expected) in [(59, 1), (60, 0)] {
+            let metrics = metrics(&clock);
+            let mut monitor = RequestMonitor::new(&engine, Arc::clone(&metrics));
+            let now = at(10 + after);
+            read_at(&mut monitor, now, at(10));
+            let deletion = EvictionEffect::DeletePod {
+                pod: pod_ref("p"),
+                name: PodName::new("default", "p"),
+                version: None,
+                confirmed: now.mono,
+                slow: false,
+                grace_seconds: None,
+            };
+            let line = logged(LogFormat::Text, 0, || monitor.pull(Lane::All, Some(&deletion), now));
+            assert_eq!(metrics.evictions.violations.of(PropertyLabel::NotEarly).get(), expected, "{after}");
+            assert_eq!(line.contains("property=\"S3\" pod=\"default/p\""), expected == 1, "{line}");
+        }
+    }
+}
