@@ -18,6 +18,7 @@ mod matrix;
 mod nightly;
 mod observability_test;
 mod picture;
+mod regress;
 mod release;
 mod review_client;
 mod runner_timeout;
@@ -99,6 +100,10 @@ enum Command {
     ///
     /// Needs the network, once, for mdBook and mdbook-mermaid; without it, read the pages as they are.
     Book,
+    /// Make the record of a bug a regression test, without the names in it
+    ///
+    /// Needs Rust only.
+    Regress(regress::RegressArgs),
     /// Build the program as it ships, with its bill of materials, and without paths of this machine
     ///
     /// Needs the network, once, for cargo-auditable and cargo-cyclonedx; without it, `cargo build --release` builds the program
@@ -136,6 +141,7 @@ async fn main() -> ExitCode {
         Command::Observability(arguments) => observability_test::run(&arguments).await,
         Command::Picture(arguments) => picture::run(&arguments).await,
         Command::Book => book::run(sources::root()),
+        Command::Regress(arguments) => regress::run(&arguments),
         Command::Release(arguments) => release::run(&arguments),
         Command::Columns => golden::columns(),
         Command::Measures(arguments) => measures::run(&arguments, sources::root()),

@@ -70,7 +70,7 @@ fn record(options: &RecordCommandArgs) -> Result<(), RecordCommandError> {
     let redaction = names.map(RecordedNames::redaction);
     let path = options.out.display().to_string();
     let failed = |error| RecordCommandError::Write { path: path.clone(), error };
-    let sink = RecordFile::create(&options.out).map_err(failed)?;
+    let sink = RecordSink::create(&options.out).map_err(failed)?;
     let program = program.as_deref().unwrap_or(env!("CARGO_PKG_VERSION"));
     let mut writer = FrameWriter::new(sink, program).map_err(failed)?;
     let mut broken = None;
@@ -133,12 +133,12 @@ fn read_frames<R: BufRead>(
 }
 
 /// What is written, and how many bytes. Only the user may read a file: it has names and labels of objects.
-struct RecordFile {
+struct RecordSink {
     sink: Box<dyn Write>,
     bytes: usize,
 }
 
-impl RecordFile {
+impl RecordSink {
     fn create(path: &Path) -> io::Result<Self> {
         let sink: Box<dyn Write> = match path == Path::new("-") {
             true => Box::new(io::stdout().lock()),
@@ -150,7 +150,7 @@ impl RecordFile {
     }
 }
 
-impl Write for RecordFile {
+impl Write for RecordSink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.sink.write(bytes)?;
         self.bytes += written;

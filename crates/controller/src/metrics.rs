@@ -14,6 +14,7 @@ mod lease;
 pub mod names;
 mod node_health;
 mod pools;
+mod property_label;
 mod queues;
 mod requests;
 mod server_time;
@@ -26,12 +27,13 @@ pub use evictions::{DeletionTimes, EvictionGauges, EvictionMetrics};
 pub use guard::GuardMetrics;
 pub use holds::HoldMetrics;
 pub use labels::{
-    Code, Controller, DateIgnored, Effect, LogLevel, Method, Outcome, Phase, PoolValidityLabel,
-    PropertyLabel, Queue, Resource, Restart, Sign, Unknown, Verb,
+    Code, Controller, DateIgnored, Effect, LogLevel, Method, Outcome, Phase, PoolValidityLabel, Queue,
+    Resource, Restart, Sign, Unknown, Verb,
 };
 pub use lease::LeaseMetrics;
 pub use node_health::{NodeGauges, NodeLifecycleMetrics};
 pub use pools::PoolMetrics;
+pub use property_label::PropertyLabel;
 pub use queues::QueueMetrics;
 pub use requests::RequestMetrics;
 pub use server_time::ServerTimeMetrics;

@@ -14,6 +14,7 @@ use taintward_core::admission::pool::{PodOnNodeFact, PodsOnNodes};
 use taintward_core::admission::request::PodIdentity;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::EvictionInput;
+use taintward_core::eviction_monitor::EvictionMonitor;
 use taintward_core::fact::{PodFact, PodOwnerKind};
 use taintward_core::identity::{NodeName, PodId, PodName, Uid};
 use taintward_core::node_lifecycle::{ConditionStatus, NodeLifecycleInput, PodReadinessFact};
@@ -22,6 +23,7 @@ use taintward_core::testkit::node_health_tolerations;
 use taintward_core::toleration::Toleration;
 use taintward_core::toleration_guard::GuardRecord;
 use taintward_core::toleration_hold::HeldToleration;
+use taintward_core::toleration_matching::NumericOperators;
 use taintward_core::toleration_seconds::{
     BackfillSettings, HeldPodFact, HoldSettings, RecordAnnotations, RecordState, TolerationSecondsEngine,
     TolerationSecondsInput,
@@ -41,6 +43,7 @@ fn main() {
     // Ten pods share a node's entry, not thirty: as with a million pods on 100,000 nodes. While they count down, as few
     // share an index of deadlines; without debug assertions only nodes with very many pods have one.
     each_pod_keeps_to_its_budget(10_000, 100_000, [205.0, 235.0]);
+    at_most_64_bytes_for_each_pod_that_the_monitor_knows();
     at_most_64_bytes_for_each_lease();
     at_most_140_bytes_for_each_pod_that_node_lifecycle_may_mark();
     at_most_200_bytes_for_each_pod_that_pools_count();
@@ -72,6 +75,28 @@ fn each_pod_keeps_to_its_budget(nodes: usize, pods: usize, [quiet_max, counting_
     );
     assert!(sanitized <= quiet_max && counting <= counting_max, "{sanitized:.1} {counting:.1}");
     drop(engine);
+    let kept = live(&region);
+    assert!(kept < 1_000.0, "everything is freed, not all but {kept} bytes");
+}
+
+/// The memory of the monitor for each pod: each process checks its requests.
+fn at_most_64_bytes_for_each_pod_that_the_monitor_knows() {
+    const NODES: usize = 5_000;
+    const PODS: usize = 150_000;
+    let region = Region::new(HEAP);
+    let mut monitor = EvictionMonitor::of_new_engine(NumericOperators::Off);
+    for round in 0..2 {
+        for at in 0..PODS {
+            let fact = crowd::large_pod(at, crowd::node_name(at % NODES), crowd::tolerations(at % 15, 300));
+            let fact = fact.at_version((round * PODS + at + 1) as u64);
+            let event = ObjectEvent::Applied { fact, listed: round == 0 };
+            monitor.input(&EvictionInput::Pods(event), now());
+        }
+        let each = live(&region) / PODS as f64;
+        eprintln!("{each:.1} bytes a pod that the monitor knows");
+        assert!(each <= 64.0, "{each:.1}");
+    }
+    drop(monitor);
     let kept = live(&region);
     assert!(kept < 1_000.0, "everything is freed, not all but {kept} bytes");
 }

@@ -1,13 +1,17 @@
-//! Measures what a record costs an engine with 100,000 pods: the processor time of an event beside the engine's own, and
-//! the copy of its state when a segment begins.
+//! Measures what a record, and the check of each request, cost an engine with 100,000 pods: the processor time of an event
+//! beside the engine's own, and the copy of its state when a segment begins.
 //!
 //! `cargo run --release -p taintward-record --features testkit --example cost`
 
 use std::time::{Duration, Instant};
+use taintward_core::engine::Lane;
+use taintward_core::eviction::{EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice};
+use taintward_core::eviction_monitor::EvictionMonitor;
 use taintward_core::testkit::node;
 use taintward_core::time::{Mono, Now, Span, Wall};
+use taintward_core::toleration_matching::NumericOperators;
 use taintward_record::testkit::{TappedLoop, random_pod};
-use taintward_record::{EngineRecorder, Frame, FrameSink, RingLimits, SegmentLimits};
+use taintward_record::{CallTap, EngineRecorder, Frame, FrameSink, RingLimits, SegmentLimits};
 
 const PODS: u64 = 100_000;
 /// Those of `random_pod`.
@@ -23,6 +27,22 @@ impl FrameSink for Nothing {
     fn send(&self, _: Frame, _: Now) -> bool {
         true
     }
+}
+
+/// Checks each request, as the controller does.
+struct CheckTap(EvictionMonitor);
+
+impl CallTap<EvictionEngine> for CheckTap {
+    fn turn(&mut self, _: &EvictionEngine, _: Now) {}
+    fn handle(&mut self, input: &EvictionInput, now: Now) {
+        self.0.input(input, now);
+    }
+    fn tick(&mut self, _: Now) {}
+    fn pull(&mut self, _: Lane, effect: Option<&EvictionEffect>, now: Now) {
+        assert!(effect.is_none_or(|effect| self.0.effect(effect, now).is_ok()));
+    }
+    fn notices(&mut self, _: &[EvictionNotice], _: Now) {}
+    fn flush(&mut self, _: Now) {}
 }
 
 /// A thousand events a second.
@@ -52,11 +72,13 @@ fn best(mut times: Vec<Duration>) -> Duration {
 }
 
 fn main() -> std::io::Result<()> {
-    let (mut without, mut encoded, mut kept, mut states) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let [mut without, mut checked, mut encoded, mut kept, mut states] = [const { Vec::new() }; 5];
     let limits = SegmentLimits { age: Span::from_secs(1_000_000), bytes: usize::MAX };
     let mut bytes = 0;
     for _ in 0..ROUNDS {
         without.push(measure(TappedLoop::untapped()).1);
+        let monitor = EvictionMonitor::of_new_engine(NumericOperators::Off);
+        checked.push(measure(TappedLoop::with_tap(Box::new(CheckTap(monitor)))).1);
         let (state, events) = measure(TappedLoop::new(Nothing, limits));
         states.push(state);
         encoded.push(events);
@@ -65,13 +87,15 @@ fn main() -> std::io::Result<()> {
         bytes = recorder.to_bytes().len();
     }
     let micros = |times| best(times).as_secs_f64() * 1e6 / EVENTS as f64;
-    let [without, encoded, kept] = [without, encoded, kept].map(micros);
+    let [without, checked, encoded, kept] = [without, checked, encoded, kept].map(micros);
     println!(
         "{PODS} pods, {EVENTS} events of known pods, each with a turn of the loop; the best of {ROUNDS} rounds"
     );
     println!("the engine alone:                {without:>8.2} us an event");
+    println!("with the check:                  {checked:>8.2} us an event");
     println!("with a tap:                      {encoded:>8.2} us an event");
     println!("with a tap, packed and kept:     {kept:>8.2} us an event");
+    println!("the check's share at 1,000 events/s:  {:.2} % of a core", (checked - without) / 10.0);
     println!("the record's share at 1,000 events/s: {:.2} % of a core", (kept - without) / 10.0);
     println!(
         "the copy of the state:           {:>8.1} ms a segment (every ten minutes)",

@@ -58,7 +58,8 @@ impl TappedLoop {
         Self { engine, ..self }
     }
 
-    fn with_tap(tap: Box<dyn CallTap<EvictionEngine>>) -> Self {
+    /// The same with another tap.
+    pub fn with_tap(tap: Box<dyn CallTap<EvictionEngine>>) -> Self {
         let engine = EvictionEngine::new(EvictionConfig::default());
         Self {
             engine,

@@ -4,6 +4,7 @@ mod folder;
 mod format;
 mod policies;
 mod redact;
+mod regressions;
 mod size;
 
 use crate::testkit::TappedLoop;

@@ -1,7 +1,8 @@
 //! Counts evictions with upstream's metrics (TE-37, TE-38), and monitors S2, S3 and L1.
 
-use super::labels::{PropertyLabel, Sign};
+use super::labels::Sign;
 use super::names;
+use super::property_label::PropertyLabel;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;

@@ -11,7 +11,7 @@ pub(crate) mod search;
 mod steps;
 
 use crate::common::cluster::{ModelCluster, SECOND};
-use replica::Replica;
+use replica::EngineReplica;
 use search::{SearchResult, SearchState};
 use std::hash::Hash;
 use taintward_core::api_error::ApiFailure;
@@ -174,9 +174,9 @@ struct ExhaustiveFlight {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ExhaustiveState {
     cluster: ModelCluster,
-    leader: Replica,
+    leader: EngineReplica,
     /// A replica without the lease. Its watches have no faults.
-    standby: Option<Box<Replica>>,
+    standby: Option<Box<EngineReplica>>,
     stalled: bool,
     /// Both streams are ahead of a restored store.
     rewound: bool,
@@ -208,8 +208,8 @@ impl ExhaustiveState {
         }
         let mut state = Self {
             cluster,
-            leader: Replica::new(),
-            standby: (left.failovers > 0).then(|| Box::new(Replica::new())),
+            leader: EngineReplica::new(),
+            standby: (left.failovers > 0).then(|| Box::new(EngineReplica::new())),
             stalled: false,
             rewound: false,
             flights: Vec::new(),

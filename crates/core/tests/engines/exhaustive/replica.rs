@@ -8,7 +8,7 @@ use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Replica {
+pub(super) struct EngineReplica {
     pub(super) engine: EvictionEngine,
     /// Events that have not arrived, with the times at which they were sent.
     nodes: VecDeque<(i64, EvictionInput)>,
@@ -17,7 +17,7 @@ pub(super) struct Replica {
     received: Option<(i64, i64)>,
 }
 
-impl Replica {
+impl EngineReplica {
     pub(super) fn new() -> Self {
         let engine = EvictionEngine::new(EvictionConfig::default());
         Self { engine, nodes: VecDeque::new(), pods: VecDeque::new(), received: None }

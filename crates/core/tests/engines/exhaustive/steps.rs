@@ -1,6 +1,6 @@
 //! Applies one step to a state: a change of the cluster, a delivery, a response, or the passing of time.
 
-use super::replica::Replica;
+use super::replica::EngineReplica;
 use super::{
     EvictionStep, ExhaustiveFlight, ExhaustiveRejection, ExhaustiveState, FLIGHTS_MAX, KEY,
     REJECTED_AT_ONCE_MAX, REQUEST_MAX, spend,
@@ -84,7 +84,7 @@ impl ExhaustiveState {
             }
             EvictionStep::Restart => {
                 spend(&mut self.left.restarts)?;
-                self.leader = Replica::new();
+                self.leader = EngineReplica::new();
                 self.cluster.set_hold(common::hold_times::HoldTimes::forget);
                 self.hold(self.cluster.hold.is_on());
                 self.orphan_flights();
