@@ -2,6 +2,8 @@
 
 mod policy_file;
 mod policy_report;
+#[cfg(test)]
+mod tests;
 
 use crate::messages::counted;
 use crate::output::{

@@ -143,7 +143,7 @@ impl Printable for PolicyReport {
             };
             let delay = match &pod.outcome {
                 PolicyOutcome::Delayed { reason, forced_at } => {
-                    Some(json!({ "message": reason, "until": forced_at.map(text) }))
+                    Some(json!({ "message": reason, "forcedAt": forced_at.map(text) }))
                 }
                 _ => None,
             };
