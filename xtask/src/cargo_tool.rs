@@ -27,6 +27,9 @@ pub const AUDITABLE: CargoTool = CargoTool { name: "cargo-auditable", version: "
 /// Writes bills of materials.
 pub const CYCLONEDX: CargoTool = CargoTool { name: "cargo-cyclonedx", version: "0.5.9", features: &[] };
 
+/// Changes the code, to test the tests.
+pub const MUTANTS: CargoTool = CargoTool { name: "cargo-mutants", version: "27.1.0", features: &[] };
+
 impl CargoTool {
     fn folder(&self) -> Result<PathBuf> {
         Ok(cache_folder()?.join(format!("{}-{}", self.name, self.version)))

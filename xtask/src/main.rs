@@ -15,6 +15,7 @@ mod fuzz;
 mod golden;
 mod http;
 mod matrix;
+mod mutants;
 mod nightly;
 mod observability_test;
 mod picture;
@@ -67,6 +68,10 @@ enum Command {
     ///
     /// Needs Go; without it, the command tests the versions that are already built.
     Matrix(matrix::MatrixArgs),
+    /// Change the code in many small ways, one at a time, and list the changes that no test notices
+    ///
+    /// Needs the network, once, for cargo-mutants; without it, the command prints the score of the parts that have run.
+    Mutants(mutants::MutantsArgs),
     /// Run a real control plane to experiment with: etcd and kube-apiserver on loopback, and with --kwok KWOK for kubelets
     ///
     /// Needs Go to build it, once, or KUBEBUILDER_ASSETS; without both, use `taintward sandbox`.
@@ -133,6 +138,7 @@ async fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Nightly(arguments) => nightly::run(&arguments).await,
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::Mutants(arguments) => mutants::run(&arguments),
         Command::Matrix(arguments) => matrix::run(&arguments).await,
         Command::Cluster(arguments) => cluster::run(arguments).await,
         Command::Chart => chart::run(),

@@ -2,9 +2,11 @@
 
 use crate::fuzz::{self, FuzzArgs};
 use crate::matrix::{self, MatrixArgs};
+use crate::mutants::{self, MutantScope};
 use crate::{observability_test, runner_timeout, sources};
 use anyhow::Result;
 use clap::ValueEnum;
+use std::time::{SystemTime, UNIX_EPOCH};
 use taintward_envtest::{Binaries, binaries};
 
 #[derive(clap::Args)]
@@ -25,10 +27,12 @@ enum NightlyPart {
     Outages,
     /// Node lifecycle of five hundred nodes on a real API server
     Fleet,
-    /// Exhaustive search of the engines' states, four times as many as in CI
+    /// Exhaustive search of the engines' states, five times as many as in CI
     Exhaustive,
     /// Random histories of the engines, fifty times as many as in CI
     Random,
+    /// Small changes of the code that tests have to notice: another part each night
+    Mutants,
     /// Random worlds in the simulation, ten times as many as in CI
     Simulation,
     /// Each fuzz target for ten minutes
@@ -52,10 +56,14 @@ const OUTAGES: &str = "10,30,60";
 const FLEET_NODES: &str = "500";
 
 /// States of each scope of the exhaustive search.
-const EXHAUSTIVE_STATES: &str = "250000";
+const EXHAUSTIVE_STATES: &str = "130000";
 
 /// Random histories with many watch events, lost requests and restarts.
 const HISTORIES: &str = "100000";
+
+/// Parts of the changes of each scope, one for each night.
+const MUTANT_PARTS: [(MutantScope, u32); 3] =
+    [(MutantScope::Core, 100), (MutantScope::Watch, 10), (MutantScope::LeaderElection, 5)];
 
 /// Worlds that the simulation generates.
 const SEEDS: &str = "10000";
@@ -74,6 +82,7 @@ pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {
             NightlyPart::Fleet => fleet()?,
             NightlyPart::Exhaustive => engines("exhaustive", ("EXHAUSTIVE_STATES", EXHAUSTIVE_STATES))?,
             NightlyPart::Random => engines("in_a_storm", ("PROPTEST_CASES", HISTORIES))?,
+            NightlyPart::Mutants => mutants()?,
             NightlyPart::Simulation => simulation()?,
             NightlyPart::Fuzz => fuzz::run(&FuzzArgs { seconds: 600, targets: Vec::new() })?,
             NightlyPart::Alerts => observability_test::test(&[]).await?,
@@ -116,6 +125,16 @@ fn engines(names: &str, (variable, size): (&str, &str)) -> Result<()> {
         .args("test --release --package taintward-core --test engines -- --nocapture".split(' '))
         .arg(names);
     sources::run(command.env(variable, size))
+}
+
+fn mutants() -> Result<()> {
+    let days = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 86_400;
+    for (scope, parts) in MUTANT_PARTS {
+        let part = u32::try_from(days % u64::from(parts))? + 1;
+        mutants::run_part(scope, (part, parts))?;
+        mutants::print_score(scope)?;
+    }
+    Ok(())
 }
 
 fn simulation() -> Result<()> {
