@@ -138,7 +138,11 @@ impl Drop for Taintward {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("taintward's last words:\n{}", self.program.last_words());
+            return;
         }
+        // Whatever a test is about: the process checks each of its requests.
+        let violations = self.message("a request violates a property");
+        assert!(violations.is_empty(), "{violations:?}");
     }
 }
 
