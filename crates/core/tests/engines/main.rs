@@ -19,3 +19,4 @@ mod node_lifecycle;
 mod properties;
 mod storms;
 mod toleration_hold;
+mod worlds;
