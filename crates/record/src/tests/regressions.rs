@@ -4,6 +4,7 @@
 //! - `cargo xtask regress FILE` adds one. `REGRESSIONS=overwrite` writes the texts again: read the difference.
 
 use crate::call::EngineCall;
+use crate::check::EvictionCheck;
 use crate::follower::{CallVisitor, EngineFollower};
 use crate::{RecordError, RecordReader, RecordedCall, RecordedController};
 use std::fmt::Write as _;
@@ -11,13 +12,12 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 use taintward_core::engine::Engine as _;
 use taintward_core::eviction::EvictionEngine;
-use taintward_core::eviction_monitor::EvictionMonitor;
 use taintward_core::time::{Mono, Now};
 
 /// What the engine decides from the inputs of a record, whatever was decided then.
 #[derive(Default)]
 struct Decisions {
-    monitor: EvictionMonitor,
+    check: EvictionCheck,
     since: Option<Mono>,
     text: String,
 }
@@ -26,13 +26,7 @@ impl CallVisitor<EvictionEngine> for Decisions {
     type Error = RecordError;
 
     fn begin(&mut self, engine: &EvictionEngine, followed: Option<&EvictionEngine>) {
-        if followed.is_none() {
-            let is_new = !engine.is_synced() && engine.stats().nodes == 0 && engine.stats().pods == 0;
-            self.monitor = match is_new {
-                true => EvictionMonitor::of_new_engine(engine.numeric()),
-                false => EvictionMonitor::of_running_engine(engine.numeric()),
-            };
-        }
+        self.check.begin(engine, followed);
     }
 
     fn call(
@@ -44,15 +38,14 @@ impl CallVisitor<EvictionEngine> for Decisions {
         let since = *self.since.get_or_insert(now.mono);
         match call {
             EngineCall::Handle(input) => {
-                self.monitor.input(&input, now);
+                self.check.call(&EngineCall::Handle(input.clone()), now);
                 engine.handle(input, now);
             }
             EngineCall::Tick => engine.tick(now.mono),
             EngineCall::Pull(lane, _) => {
-                if let Some(effect) = engine.next_effect(lane, now) {
-                    if let Err(violation) = self.monitor.effect(&effect, now) {
-                        panic!("{violation}\n{}", self.text);
-                    }
+                let effect = engine.next_effect(lane, now);
+                self.check.call(&EngineCall::Pull(lane, effect.clone()), now);
+                if let Some(effect) = effect {
                     let seconds = now.mono.since(since).as_secs_f64();
                     writeln!(self.text, "{seconds:.6} s: {effect:?}").unwrap();
                 }
@@ -74,6 +67,8 @@ fn decisions(path: &Path) -> String {
             follower.read(&frame, &mut decisions).unwrap();
         }
     }
+    let violations = decisions.check.summary().violations;
+    assert!(violations.is_empty(), "{}: {violations:?}", path.display());
     decisions.text
 }
 
