@@ -46,8 +46,8 @@ impl MutantScope {
     const fn code(self) -> (&'static str, &'static str) {
         match self {
             Self::Core => ("taintward-core", "crates/core/src/**/*.rs"),
-            Self::Watch => ("taintward-kube", "crates/kube/src/watch/**/*.rs"),
-            Self::LeaderElection => ("taintward-kube", "crates/kube/src/leader_election/**/*.rs"),
+            Self::Watch => ("taintward-kube", "crates/kube/src/watch{.rs,/**/*.rs}"),
+            Self::LeaderElection => ("taintward-kube", "crates/kube/src/leader_election{.rs,/**/*.rs}"),
         }
     }
 
