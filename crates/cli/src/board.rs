@@ -4,6 +4,7 @@
 //! - See `feed.rs` for its watches, `access.rs` for its access control, `page/` for the page.
 
 mod access;
+mod board_record;
 mod board_state;
 mod cluster_model;
 mod command_output;
@@ -20,10 +21,12 @@ mod tests;
 mod views;
 mod workload_object;
 
+pub(crate) use board_record::BoardRecord;
 pub(crate) use command_output::CommandRunner;
 pub(crate) use node_change::NodeChange;
 pub(crate) use routes::taint_fault;
 
+use crate::history::HistoryEntry;
 use access::{BoardAccess, BoardSecrets};
 use board_state::BoardState;
 use futures::future::BoxFuture;
@@ -68,6 +71,8 @@ pub(crate) struct BoardSource {
     pub(crate) speed: Box<dyn Fn() -> f64 + Send + Sync>,
     /// Commands that answer questions.
     pub(crate) commands: Arc<CommandRunner>,
+    /// The record, and what it says about the time before; `None`: the board knows what it has seen.
+    pub(crate) record: Option<(BoardRecord, Vec<HistoryEntry>)>,
     /// The actions of the buttons; `None`: the board has no buttons.
     pub(crate) sandbox: Option<Arc<dyn SandboxControls>>,
 }
@@ -160,6 +165,9 @@ impl BoardListener {
         let Self { listener, address, secrets } = self;
         let button_token = source.sandbox.is_some().then(|| secrets.buttons.text().to_owned());
         let state = Arc::new(BoardState::new(source.cluster.clone(), button_token, source.clock.now()));
+        if let Some((_, past)) = &source.record {
+            state.update(|model| model.remember(past));
+        }
         let access = BoardAccess::new(address, secrets);
         let server = Arc::new(BoardServer { source: Arc::new(source), state, access });
         tokio::select! {

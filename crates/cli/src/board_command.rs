@@ -1,9 +1,10 @@
 //! Runs `taintward board`: serves the board of the current cluster on this machine until a signal stops it.
 
 use crate::args::kube_args::{ClusterOptions, ServerOptions};
-use crate::board::{BoardListener, BoardSource, CommandRunner};
+use crate::board::{BoardListener, BoardRecord, BoardSource, CommandRunner};
 use crate::cluster_state::{ClusterReader, ClusterStateError};
 use crate::completion_kind::CompletionKind;
+use crate::history::HistoryError;
 use crate::output;
 use crate::runtime::Runtime;
 use crate::stderr;
@@ -26,6 +27,10 @@ pub(crate) struct BoardArgs {
     /// Shows pods and workloads of this namespace only. The default is all namespaces
     #[arg(short, long, value_name = "NAME", add = CompletionKind::Namespace.completer())]
     namespace: Option<String>,
+    /// A record, for what happened before: a folder that --record-dir named, a file, or the address of a running
+    /// controller's --secure-port, such as https://127.0.0.1:10358
+    #[arg(long, value_name = "FILE|FOLDER|URL", value_parser = BoardRecord::parse)]
+    record: Option<BoardRecord>,
     #[command(flatten)]
     server: ServerOptions,
 }
@@ -35,6 +40,8 @@ pub(crate) struct BoardArgs {
 pub(crate) enum BoardError {
     #[error(transparent)]
     Cluster(#[from] ClusterStateError),
+    #[error(transparent)]
+    Record(#[from] HistoryError),
     #[error(
         "cannot listen on 127.0.0.1:{port}: {why}; choose another port with --port, or omit it for any free one"
     )]
@@ -46,8 +53,12 @@ pub(crate) enum BoardError {
 }
 
 pub(crate) fn run(options: &BoardArgs) -> Result<(), BoardError> {
+    let BoardArgs { port, namespace, record, server } = options;
+    let record = match record {
+        Some(record) => Some((record.clone(), record.past(namespace.as_deref(), server)?)),
+        None => None,
+    };
     Runtime::new()?.block_on(async {
-        let BoardArgs { port, namespace, server } = options;
         let cluster = ClusterOptions::from(server.clone());
         let listener = BoardListener::open(*port).await;
         let listener = listener.map_err(|why| BoardError::Listen { port: *port, why })?;
@@ -60,6 +71,7 @@ pub(crate) fn run(options: &BoardArgs) -> Result<(), BoardError> {
             clock: reader.clock.clock().clone(),
             speed: Box::new(|| 1.0),
             commands: Arc::new(CommandRunner::new(server.flags())),
+            record,
             sandbox: None,
         };
         output::print(&format!("The board of {} is at {}\n", reader.place(), listener.url()))?;

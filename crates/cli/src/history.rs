@@ -20,15 +20,13 @@ use crate::record_files::{self, RecordFilesError};
 use crate::running_record::{RunningRecordArgs, RunningRecordError};
 use crate::stderr;
 use clap::Args;
-use entry::HistoryObject;
-use filter::HistoryFilter;
-use list::History;
+pub(crate) use entry::{HistoryEntry, HistoryEvent, HistoryObject};
+pub(crate) use filter::HistoryFilter;
+pub(crate) use list::History;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use taintward_core::time::Wall;
-use taintward_kube::clock::Clock;
 use taintward_record::RecordReader;
 use timeline::Timeline;
 
@@ -65,7 +63,7 @@ pub(crate) struct HistoryArgs {
 
 /// Why there is no history.
 #[derive(Debug, thiserror::Error)]
-enum HistoryError {
+pub(crate) enum HistoryError {
     #[error(transparent)]
     Files(#[from] RecordFilesError),
     #[error(transparent)]
@@ -99,10 +97,7 @@ impl HistoryArgs {
             let those = targets.iter().filter(move |target| target.kind == kind);
             those.map(|target| target.name.clone()).collect()
         };
-        let since = self.since.map(|length| {
-            let micros = i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
-            Wall::from_micros(Clock::system().now().wall.as_micros().saturating_sub(micros))
-        });
+        let since = self.since.and_then(|length| HistoryFilter::since(length).since);
         HistoryFilter {
             pods: names(TargetKind::Pod),
             nodes: names(TargetKind::Node),
@@ -134,7 +129,7 @@ fn history(options: &HistoryArgs) -> Result<ExitCode, HistoryError> {
 }
 
 impl History {
-    fn read(record: &Path, filter: HistoryFilter) -> Result<Self, RecordFilesError> {
+    pub(crate) fn read(record: &Path, filter: HistoryFilter) -> Result<Self, RecordFilesError> {
         let (mut timeline, mut cut_off) = (Timeline::new(filter), Vec::new());
         record_files::read_all(record, |path, reader| {
             timeline.read(reader)?;
@@ -144,7 +139,7 @@ impl History {
         Ok(Self { from: record.display().to_string(), entries: timeline.finish(), cut_off })
     }
 
-    fn fetch(from: &RunningRecordArgs, filter: HistoryFilter) -> Result<Self, RunningRecordError> {
+    pub(crate) fn fetch(from: &RunningRecordArgs, filter: HistoryFilter) -> Result<Self, RunningRecordError> {
         let (record, mut timeline) = (from.fetch()?, Timeline::new(filter));
         let failed = |error| from.not_a_record(error);
         let mut reader = RecordReader::open(&record[..]).map_err(failed)?;

@@ -60,13 +60,18 @@ pub(crate) enum RunningRecordError {
     NotARecord { url: String, error: RecordError },
 }
 
-fn url(text: &str) -> Result<Uri, &'static str> {
+pub(crate) fn url(text: &str) -> Result<Uri, &'static str> {
     let url = text.parse::<Uri>().ok();
     let url = url.filter(|url| url.scheme_str() == Some("https") && url.host().is_some());
     url.ok_or("expected an address such as https://127.0.0.1:10358")
 }
 
 impl RunningRecordArgs {
+    /// The controller at this address, whose certificate needs no CA because it is on this machine.
+    pub(crate) const fn at(url: Uri, server: ServerOptions) -> Self {
+        Self { url, certificate_authority: None, server }
+    }
+
     /// The address, for people.
     pub(crate) fn place(&self) -> String {
         self.url.to_string()

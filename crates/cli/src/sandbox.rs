@@ -272,6 +272,7 @@ fn board_source(
         clock,
         speed: Box::new(move || speed.speed()),
         commands: Arc::clone(&commands),
+        record: None,
         sandbox: Some(Arc::new(BoardButtons { server, commands, rate })),
     }
 }

@@ -12,6 +12,7 @@ use super::views::{
 };
 use super::workload_object::{BudgetObject, WorkloadObject};
 use crate::eviction_delays::DueDelays;
+use crate::history::HistoryEntry;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use taintward_core::identity::{NodeName, Uid};
@@ -115,6 +116,11 @@ impl ClusterModel {
             pods_max,
             is_followed: false,
         }
+    }
+
+    /// Adds decisions of the time before.
+    pub(crate) fn remember(&mut self, past: &[HistoryEntry]) {
+        self.decisions.past(past);
     }
 
     /// Whether nodes and pods were listed once.

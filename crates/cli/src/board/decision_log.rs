@@ -6,9 +6,10 @@ use super::node_change::NodeChange;
 use super::pod_table::PodChange;
 use super::views::{DecisionView, NodeStatusView, PodPhase, PodState, PodView, seconds};
 use crate::cluster_change::ClusterChange;
+use crate::history::{HistoryEntry, HistoryEvent, HistoryObject};
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::identity::{NodeName, PodName};
-use taintward_core::time::Now;
+use taintward_core::time::{Now, Wall};
 
 /// The number of decisions that the log keeps.
 const DECISIONS_MAX: usize = 200;
@@ -50,7 +51,7 @@ impl DecisionLog {
 
     fn push(
         &mut self,
-        now: Now,
+        at: Wall,
         (kind, label): (ClusterChange, &'static str),
         node: &str,
         pod: &str,
@@ -59,7 +60,7 @@ impl DecisionLog {
         let (node, pod) = (node.to_owned(), pod.to_owned());
         self.decisions.push_back(DecisionView {
             id: self.next,
-            at: seconds(now.wall),
+            at: seconds(at),
             kind,
             label,
             node,
@@ -69,6 +70,19 @@ impl DecisionLog {
         self.next += 1;
         if self.decisions.len() > DECISIONS_MAX {
             self.decisions.pop_front();
+        }
+    }
+
+    /// Adds what a record says about the time before.
+    pub(crate) fn past(&mut self, entries: &[HistoryEntry]) {
+        for entry in entries {
+            let Some(kind) = past_change(entry.event) else { continue };
+            let (node, pod) = match &entry.object {
+                HistoryObject::Cluster => (String::new(), String::new()),
+                HistoryObject::Node(node) => (node.to_string(), String::new()),
+                HistoryObject::Pod { name, node, .. } => (node.to_string(), name.to_string()),
+            };
+            self.push(entry.at, kind, &node, &pod, entry.message.clone());
         }
     }
 
@@ -105,7 +119,7 @@ impl DecisionLog {
         }
         lines.sort_by_key(|(order, ..)| *order);
         for (_, node, kind, pod, text) in lines {
-            self.push(now, kind, node.as_str(), pod, text);
+            self.push(now.wall, kind, node.as_str(), pod, text);
         }
     }
 
@@ -113,7 +127,7 @@ impl DecisionLog {
     pub(crate) fn node(&mut self, now: Now, before: Option<&NodeStatusView>, after: Option<&NodeStatusView>) {
         let Some(node) = after.or(before) else { return };
         for NodeChange { kind, text } in NodeChange::between(before, after) {
-            self.push(now, (kind, kind.label(0)), &node.name, "", text);
+            self.push(now.wall, (kind, kind.label(0)), &node.name, "", text);
         }
     }
 }
@@ -141,6 +155,24 @@ fn entry(change: &PodChange, now: Now) -> Option<(ClusterChange, &'static str, S
         (Some(_), Some(new)) if new.phase == PodPhase::Stays => line(ClusterChange::Cancelled, new),
         (Some(old), _) => line(ClusterChange::Deleted, old),
     }
+}
+
+/// The kind and the label of an entry of a record; `None`: it is a detail.
+const fn past_change(event: HistoryEvent) -> Option<(ClusterChange, &'static str)> {
+    Some(match event {
+        HistoryEvent::CountdownStarted => (ClusterChange::CountingDown, "Counting down"),
+        HistoryEvent::CountdownMoved => (ClusterChange::Changed, "Changed"),
+        HistoryEvent::CountdownCancelled => (ClusterChange::Cancelled, "Countdown cancelled"),
+        HistoryEvent::CountdownsHeld => (ClusterChange::Cancelled, "Held"),
+        HistoryEvent::BecameDue => (ClusterChange::CountingDown, "Due"),
+        HistoryEvent::EvictionDelayed | HistoryEvent::BrakeBegan => (ClusterChange::Delayed, "Delayed"),
+        HistoryEvent::RequestFailed => (ClusterChange::Overdue, "Request failed"),
+        HistoryEvent::PodEvicted => (ClusterChange::Deleted, "Evicted"),
+        HistoryEvent::TaintsChanged | HistoryEvent::NodeTainted => (ClusterChange::Tainted, "Taints changed"),
+        HistoryEvent::NodeNotReady | HistoryEvent::NodeSilent => (ClusterChange::NotReady, "Not ready"),
+        HistoryEvent::StoreRestored => (ClusterChange::Changed, "Restored"),
+        _ => return None,
+    })
 }
 
 /// The whole seconds until the deadline of a pod; negative: since it.

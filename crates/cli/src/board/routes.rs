@@ -127,7 +127,28 @@ impl BoardServer {
             _ => return text(StatusCode::BAD_REQUEST, "expected a pod, a node or a workload"),
         };
         let words: Vec<&str> = ["explain"].into_iter().chain(words.iter().map(String::as_str)).collect();
-        self.command(&words).await
+        let (explained, past) = tokio::join!(self.source.commands.run(&words), self.past(&words[1..]));
+        match explained {
+            Ok(output) => text(StatusCode::OK, &format!("{output}{past}")),
+            Err(why) if past.is_empty() => failed(&why.to_string()),
+            // A pod that is gone has a history.
+            Err(why) => text(StatusCode::OK, &format!("{why}\n{past}")),
+        }
+    }
+
+    /// What the record says about an object, if there is one; a record has no workloads.
+    async fn past(&self, object: &[&str]) -> String {
+        let is_recorded = object[0].starts_with("pod/") || object[0].starts_with("node/");
+        let Some((record, _)) = self.source.record.as_ref().filter(|_| is_recorded) else {
+            return String::new();
+        };
+        let flag = record.flag();
+        let words: Vec<&str> = ["history"].iter().chain(object).copied().chain([flag.as_str()]).collect();
+        let told = match self.source.commands.run(&words).await {
+            Ok(output) => output,
+            Err(why) => why.to_string(),
+        };
+        format!("\nHistory: taintward {}\n\n{told}", words.join(" "))
     }
 
     async fn plan(&self, query: &str) -> BoardResponse {

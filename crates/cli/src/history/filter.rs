@@ -1,7 +1,9 @@
 //! Defines which objects a history is about, and from when on.
 
+use std::time::Duration;
 use taintward_core::identity::{NodeName, PodName};
 use taintward_core::time::Wall;
+use taintward_kube::clock::Clock;
 
 /// The objects, and the time. Without objects, a history has the decisions about all of them, without the details.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +19,13 @@ pub(crate) struct HistoryFilter {
 }
 
 impl HistoryFilter {
+    /// All objects, for so long until now.
+    pub(crate) fn since(length: Duration) -> Self {
+        let micros = i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
+        let since = Clock::system().now().wall.as_micros().saturating_sub(micros);
+        Self { since: Some(Wall::from_micros(since)), ..Self::default() }
+    }
+
     /// Whether objects are named.
     pub(crate) const fn is_detailed(&self) -> bool {
         !self.pods.is_empty() || !self.nodes.is_empty()

@@ -187,8 +187,13 @@ pub(crate) fn has_counting(message: &Value) -> bool {
 
 /// `taintward board` with a kubeconfig.
 pub(crate) fn board_with(kubeconfig: &str) -> (RunningSandbox, BoardAddress) {
+    board_of(&["--kubeconfig", kubeconfig])
+}
+
+/// `taintward board` with these flags.
+pub(crate) fn board_of(flags: &[&str]) -> (RunningSandbox, BoardAddress) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
-    command.args(["board", "--kubeconfig", kubeconfig]).stderr(Stdio::inherit());
+    command.arg("board").args(flags).stderr(Stdio::inherit());
     let mut process = RunningSandbox::of(command);
     let board = BoardAddress::of(&process.until("The board of "));
     (process, board)
