@@ -22,7 +22,8 @@ use taintward_core::time::{Mono, Now, Wall};
 #[derive(Clone, Debug)]
 pub struct PairedEngine {
     plain: EvictionEngine,
-    beside_policy: EvictionEngine,
+    /// `None`: the engine runs alone, which is faster.
+    beside_policy: Option<EvictionEngine>,
     /// `None`: the inputs contradict each other, as no API server's do.
     monitor: Option<EvictionMonitor>,
 }
@@ -63,6 +64,17 @@ impl PairedEngine {
         Self::beside(selecting_nothing(), config)
     }
 
+    /// The engine with the monitor only.
+    pub fn alone(config: EvictionConfig) -> Self {
+        let monitor = Some(EvictionMonitor::of_new_engine(config.numeric));
+        Self { plain: EvictionEngine::new(config), beside_policy: None, monitor }
+    }
+
+    /// A new engine of the same kind.
+    pub fn restarted(&self, config: EvictionConfig) -> Self {
+        if self.beside_policy.is_some() { Self::new(config) } else { Self::alone(config) }
+    }
+
     /// The same without the monitor.
     pub fn unmonitored(config: EvictionConfig) -> Self {
         Self { monitor: None, ..Self::new(config) }
@@ -88,7 +100,7 @@ impl PairedEngine {
         ] {
             beside_policy.handle(EvictionInput::Policies(event), start);
         }
-        Self { plain, beside_policy, monitor }
+        Self { plain, beside_policy: Some(beside_policy), monitor }
     }
 }
 
@@ -109,22 +121,24 @@ impl Engine for PairedEngine {
         if let Some(monitor) = &mut self.monitor {
             monitor.input(&input, now);
         }
-        self.beside_policy.handle(input.clone(), now);
+        if let Some(beside) = &mut self.beside_policy {
+            beside.handle(input.clone(), now);
+        }
         self.plain.handle(input, now);
     }
 
     fn tick(&mut self, now: Mono) {
-        self.beside_policy.tick(now);
+        if let Some(beside) = &mut self.beside_policy {
+            beside.tick(now);
+        }
         self.plain.tick(now);
     }
 
     fn next_effect(&mut self, lane: Lane, now: Now) -> Option<EvictionEffect> {
         let effect = self.plain.next_effect(lane, now);
-        assert_eq!(
-            self.beside_policy.next_effect(lane, now),
-            effect,
-            "a policy that selects nothing changes it"
-        );
+        if let Some(beside) = &mut self.beside_policy {
+            assert_eq!(beside.next_effect(lane, now), effect, "a policy that selects nothing changes it");
+        }
         let checked = self.monitor.as_ref().zip(effect.as_ref());
         if let Some(violation) = checked.and_then(|(monitor, effect)| monitor.effect(effect, now).err()) {
             panic!("{violation}");
@@ -134,13 +148,17 @@ impl Engine for PairedEngine {
 
     fn next_wakeup(&self) -> Option<Mono> {
         let wakeup = self.plain.next_wakeup();
-        assert_eq!(self.beside_policy.next_wakeup(), wakeup, "a policy that selects nothing changes it");
+        if let Some(beside) = &self.beside_policy {
+            assert_eq!(beside.next_wakeup(), wakeup, "a policy that selects nothing changes it");
+        }
         wakeup
     }
 
     fn take_notices(&mut self) -> Vec<EvictionNotice> {
         let notices = self.plain.take_notices();
-        assert_eq!(self.beside_policy.take_notices(), notices, "a policy that selects nothing changes them");
+        if let Some(beside) = &mut self.beside_policy {
+            assert_eq!(beside.take_notices(), notices, "a policy that selects nothing changes them");
+        }
         notices
     }
 

@@ -103,6 +103,13 @@ impl Storm {
         storm
     }
 
+    /// The same with an engine beside which no other runs: for very many worlds.
+    pub fn lean(config: EvictionConfig, window: i64) -> Self {
+        let mut storm = Self { engine: PairedEngine::alone(config.clone()), ..Self::new(config, window) };
+        storm.restart();
+        storm
+    }
+
     // The engine's inputs.
 
     /// Emits the events, and lets the engine do what it can at this moment.
@@ -149,7 +156,7 @@ impl Storm {
 
     /// The process crashes; its requests may still be carried out. A new one lists everything.
     pub fn restart(&mut self) {
-        self.engine = PairedEngine::new(self.config.clone());
+        self.engine = self.engine.restarted(self.config.clone());
         self.cluster.set_hold(super::hold_times::HoldTimes::forget);
         self.engine.handle(EvictionInput::CountdownHold(self.cluster.hold.is_on()), self.cluster.clock());
         self.flights.iter_mut().for_each(|flight| flight.orphan = true);

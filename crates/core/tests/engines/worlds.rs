@@ -31,7 +31,7 @@ fn world(number: u64, worlds: &impl Strategy<Value = World>) -> World {
 
 /// Panics if a pod leaves early or wrongly, or stays that must leave.
 fn run((commands, tape): World) {
-    let mut storm = Storm::new(EvictionConfig::default(), WINDOW);
+    let mut storm = Storm::lean(EvictionConfig::default(), WINDOW);
     storm.tape = tape.into();
     for command in commands {
         perform(&mut storm, command);
