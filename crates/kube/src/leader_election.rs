@@ -327,3 +327,48 @@ fn publish(clock: &Clock, election: &Election, last_error: Option<&str>, out: &w
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timings(renew_ms: i64) -> ElectionTimings {
+        let renew = Span::from_micros(renew_ms * 1_000);
+        ElectionTimings { lease: Span::from_secs(15), renew, retry: Span::from_secs(2) }
+    }
+
+    #[test]
+    fn a_request_for_the_lease_takes_at_most_half_the_renew_deadline() {
+        assert_eq!(timings(10_000).request_max(), Duration::from_secs(5));
+        assert_eq!(timings(150).request_max(), Duration::from_millis(100));
+    }
+
+    #[test]
+    fn s5_a_request_must_end_before_the_lease_does() {
+        let now = Mono::from_secs(100);
+        let leads =
+            Leadership { leading: true, valid_until: now.plus(Span::from_secs(4)), ..Leadership::none(now) };
+        assert!(leads.allows(now, Span::from_micros(3_999_999)));
+        assert!(!leads.allows(now, Span::from_secs(4)), "another process may lead at that moment");
+        let follows = Leadership { leading: false, ..leads };
+        assert!(!follows.allows(now, Span::ZERO));
+    }
+
+    #[test]
+    fn an_identity_ends_with_a_random_uuid() {
+        let all: Vec<String> = (0..64).map(|_| identity()).collect();
+        for (place, identity) in all.iter().enumerate() {
+            let (host, uuid) = identity.rsplit_once('_').unwrap();
+            assert!(!host.is_empty() && !all[..place].contains(identity), "{identity}");
+            let groups: Vec<usize> = uuid.split('-').map(str::len).collect();
+            assert_eq!(groups, [8, 4, 4, 4, 12], "{identity}");
+            assert!(
+                uuid[14..].starts_with('4') && uuid[19..].starts_with(['8', '9', 'a', 'b']),
+                "{identity}"
+            );
+        }
+        let digits: std::collections::BTreeSet<_> =
+            all.iter().map(|identity| &identity[identity.len() - 21..][..1]).collect();
+        assert!(digits.len() > 8, "the rest of these groups is random: {digits:?}");
+    }
+}
