@@ -144,11 +144,11 @@ impl BoardServer {
         };
         let flag = record.flag();
         let words: Vec<&str> = ["history"].iter().chain(object).copied().chain([flag.as_str()]).collect();
-        let told = match self.source.commands.run(&words).await {
+        let recorded = match self.source.commands.run(&words).await {
             Ok(output) => output,
             Err(why) => why.to_string(),
         };
-        format!("\nHistory: taintward {}\n\n{told}", words.join(" "))
+        format!("\nHistory: taintward {}\n\n{recorded}", words.join(" "))
     }
 
     async fn plan(&self, query: &str) -> BoardResponse {

@@ -89,13 +89,13 @@ fn a_record_tells_the_history_of_a_pod_that_is_gone() {
         concat!(env!("CARGO_MANIFEST_DIR"), "/../record/regressions/a-taint-returns-within-a-second.record");
     let kubeconfig = running.kubeconfig();
     let (_board, board) = board_of(&["--kubeconfig", &kubeconfig, "--record", record]);
-    let said = board.get("/explain?pod=a-1%2Fa-5");
-    assert_eq!((said.status, said.header("failed")), (200, ""), "{}", said.body);
-    let (explained, past) = said.body.split_once("\nHistory: taintward history pod/a-5 -n a-1 ").unwrap();
+    let response = board.get("/explain?pod=a-1%2Fa-5");
+    assert_eq!((response.status, response.header("failed")), (200, ""), "{}", response.body);
+    let (explained, past) = response.body.split_once("\nHistory: taintward history pod/a-5 -n a-1 ").unwrap();
     assert!(
         explained.contains("a-5") && past.starts_with(&format!("--filename={record}\n")),
         "{}",
-        said.body
+        response.body
     );
     for words in ["was bound to node a-4", "was deleted by Taintward", "is gone"] {
         assert!(past.contains(words), "{past}");
