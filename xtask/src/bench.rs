@@ -2,7 +2,7 @@
 
 mod board;
 mod evictions;
-mod faults;
+pub(crate) mod faults;
 mod flood;
 mod full_size;
 mod graceful;

@@ -59,6 +59,16 @@ impl Contenders {
         Ok(Self { who, binary, earlier: earlier.map(Path::to_owned) })
     }
 
+    /// Only this contender; a program of Taintward that is built already.
+    pub(crate) fn of_program(who: Contender, program: &Path) -> Self {
+        Self { who: vec![who], binary: Some(program.to_owned()), earlier: None }
+    }
+
+    /// The program of Taintward, if it takes part.
+    pub(crate) fn program(&self) -> Option<&Path> {
+        self.binary.as_deref()
+    }
+
     pub(crate) fn contains(&self, who: Contender) -> bool {
         self.who.contains(&who)
     }

@@ -6,6 +6,7 @@
 
 mod bench;
 mod board_session;
+mod campaign;
 mod chart;
 mod check;
 mod cluster;
@@ -13,6 +14,7 @@ mod contender;
 mod cpu_load;
 mod fuzz;
 mod golden;
+mod guards;
 mod http;
 mod matrix;
 mod mutants;
@@ -72,6 +74,14 @@ enum Command {
     ///
     /// Needs the network, once, for cargo-mutants; without it, the command prints the score of the parts that have run.
     Mutants(mutants::MutantsArgs),
+    /// Run many episodes of faults on a real control plane, and judge each deletion by what etcd and the audit log say
+    ///
+    /// Needs Go to build a control plane and KWOK, once; without Go, `nightly --part simulation` does the same in a simulation.
+    Campaign(campaign::CampaignArgs),
+    /// Remove one guard of the engines at a time, and say which search finds that it is missing
+    ///
+    /// Needs Rust and a C compiler only; it takes three minutes for each guard.
+    Guards(guards::GuardsArgs),
     /// Run a real control plane to experiment with: etcd and kube-apiserver on loopback, and with --kwok KWOK for kubelets
     ///
     /// Needs Go to build it, once, or KUBEBUILDER_ASSETS; without both, use `taintward sandbox`.
@@ -139,6 +149,8 @@ async fn main() -> ExitCode {
         Command::Nightly(arguments) => nightly::run(&arguments).await,
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Mutants(arguments) => mutants::run(&arguments),
+        Command::Campaign(arguments) => campaign::run(&arguments).await,
+        Command::Guards(arguments) => guards::run(&arguments),
         Command::Matrix(arguments) => matrix::run(&arguments).await,
         Command::Cluster(arguments) => cluster::run(arguments).await,
         Command::Chart => chart::run(),

@@ -1,6 +1,8 @@
 //! Runs `cargo xtask nightly`: the tests that take too long for every change.
 
+use crate::campaign::{self, CampaignArgs};
 use crate::fuzz::{self, FuzzArgs};
+use crate::guards::{self, GuardsArgs};
 use crate::matrix::{self, MatrixArgs};
 use crate::mutants::{self, MutantScope};
 use crate::{observability_test, runner_timeout, sources};
@@ -31,10 +33,16 @@ enum NightlyPart {
     Exhaustive,
     /// Random histories of the engines, fifty times as many as in CI
     Random,
+    /// A million random worlds of the eviction engine with a model of the API server
+    Worlds,
     /// Small changes of the code that tests have to notice: another part each night
     Mutants,
+    /// One guard of the engines removed at a time
+    Guards,
     /// Random worlds in the simulation, ten times as many as in CI
     Simulation,
+    /// Faults on a real control plane: 500 episodes in about two hours
+    Campaign,
     /// Each fuzz target for ten minutes
     Fuzz,
     /// All alerts and dashboards on a real Prometheus
@@ -61,6 +69,9 @@ const EXHAUSTIVE_STATES: &str = "130000";
 /// Random histories with many watch events, lost requests and restarts.
 const HISTORIES: &str = "100000";
 
+/// Worlds of the eviction engine, by their numbers.
+const WORLDS: &str = "1000000";
+
 /// Parts of the changes of each scope, one for each night.
 const MUTANT_PARTS: [(MutantScope, u32); 3] =
     [(MutantScope::Core, 100), (MutantScope::Watch, 10), (MutantScope::LeaderElection, 5)];
@@ -82,8 +93,11 @@ pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {
             NightlyPart::Fleet => fleet()?,
             NightlyPart::Exhaustive => engines("exhaustive", ("EXHAUSTIVE_STATES", EXHAUSTIVE_STATES))?,
             NightlyPart::Random => engines("in_a_storm", ("PROPTEST_CASES", HISTORIES))?,
+            NightlyPart::Worlds => engines("worlds", ("WORLDS", WORLDS))?,
             NightlyPart::Mutants => mutants()?,
+            NightlyPart::Guards => guards::run(&GuardsArgs::default())?,
             NightlyPart::Simulation => simulation()?,
+            NightlyPart::Campaign => campaign::run(&CampaignArgs::nightly()).await?,
             NightlyPart::Fuzz => fuzz::run(&FuzzArgs { seconds: 600, targets: Vec::new() })?,
             NightlyPart::Alerts => observability_test::test(&[]).await?,
             NightlyPart::Matrix => matrix::run(&MatrixArgs::default()).await?,

@@ -16,10 +16,13 @@ use super::report::server_version;
 use crate::contender::Contender;
 use crate::sources;
 use anyhow::{Context as _, Result};
+pub(crate) use deletion_webhook::{DeletionWebhook, WebhookFault};
 pub(crate) use fault::names;
 use fault::{FAULTS, Fault};
 use fault_run::RunReading;
+pub(crate) use proxy::{FaultProxy, ProxyFault};
 use stage::Stage;
+pub(crate) use stage::{BINDINGS, LEASE, bind_controller_manager, binding_name};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -46,7 +49,7 @@ impl FaultCluster {
         let tools = Binaries::find_or_build()?;
         let cluster =
             Cluster::start(&tools, ClusterConfig { always_allow, ..ClusterConfig::default() }).await?;
-        stage::bind_controller_manager(&cluster.api(Account::Admin).await?).await?;
+        bind_controller_manager(&cluster.api(Account::Admin).await?).await?;
         let audit = cluster.audit_tail();
         Ok(Self { cluster, audit, always_allow })
     }

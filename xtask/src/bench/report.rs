@@ -130,6 +130,23 @@ impl Report {
     }
 }
 
+/// Replaces the lines between two comments of a page, `<!-- NAME: begin -->` and `<!-- NAME: end -->`.
+pub(crate) fn replace_section(file: &str, name: &str, text: &str) -> Result<()> {
+    let path = sources::root().join(file);
+    let page = fs::read_to_string(&path).with_context(|| format!("reading {file}"))?;
+    let new = with_section(&page, name, text).with_context(|| format!("{file} has no section {name}"))?;
+    fs::write(&path, new).with_context(|| format!("writing {file}"))?;
+    println!("{file}: written");
+    Ok(())
+}
+
+fn with_section(page: &str, name: &str, text: &str) -> Option<String> {
+    let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
+    let (before, rest) = page.split_once(&begin)?;
+    let (_, after) = rest.split_once(&end)?;
+    Some(format!("{before}{begin}\n{}\n\n{end}{after}", text.trim()))
+}
+
 /// Writes a page, and keeps the notes that were written by hand below the text of commands.
 pub(crate) fn write_page(file: &str, text: &str) -> Result<()> {
     let path = sources::root().join(file);
@@ -141,7 +158,7 @@ pub(crate) fn write_page(file: &str, text: &str) -> Result<()> {
 }
 
 /// The arguments of this run.
-fn command() -> String {
+pub(crate) fn command() -> String {
     std::env::args().skip(1).collect::<Vec<_>>().join(" ")
 }
 
@@ -170,6 +187,14 @@ pub(crate) fn machine() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_section_is_replaced_and_all_else_stays() {
+        let page = "# A\n<!-- b: begin -->\nold\n<!-- b: end -->\nrest\n";
+        let new = with_section(page, "b", "new\n");
+        assert_eq!(new.as_deref(), Some("# A\n<!-- b: begin -->\n\nnew\n\n<!-- b: end -->\nrest\n"));
+        assert_eq!(with_section(page, "c", "new"), None);
+    }
 
     #[test]
     fn a_ratio_says_how_many_times_better_the_first_program_is() {

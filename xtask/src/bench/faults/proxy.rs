@@ -28,6 +28,8 @@ pub(crate) enum ProxyFault {
     TooManyRequests { retry_after: bool },
     /// As a balancer without a healthy server, it answers 503 to all writes and to every second read.
     Unavailable,
+    /// As a balancer that leads elsewhere, it answers with a page of this status to everything.
+    Foreign(u16),
     /// The answers to reads of nodes arrive late.
     SlowNodes(Duration),
 }
@@ -87,6 +89,7 @@ impl ProxyFault {
         let is_read = method == Method::GET;
         match self {
             Self::TooManyRequests { .. } if draw < 0.8 => ProxyAction::Reject(429),
+            Self::Foreign(code) => ProxyAction::Reject(code),
             Self::Unavailable if !is_read || draw < 0.5 => ProxyAction::Reject(503),
             Self::SlowNodes(late)
                 if is_read && path.starts_with("/api/v1/nodes/") && !query.contains("watch=") =>
@@ -124,8 +127,11 @@ async fn respond(upstream: Arc<Upstream>, mut request: Request<Incoming>) -> Res
 fn rejection(code: u16, retry_after: bool) -> http::Result<Response<ServerBody>> {
     let status =
         r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}"#;
-    let (kind, body) =
-        if code == 429 { ("application/json", status) } else { ("text/plain", "no healthy upstream") };
+    let (kind, body) = match code {
+        429 => ("application/json", status),
+        503 => ("text/plain", "no healthy upstream"),
+        _ => ("text/html", "<html><body>The page that you want is not here.</body></html>"),
+    };
     let mut response = Response::builder().status(code).header(CONTENT_TYPE, kind);
     if retry_after {
         response = response.header(RETRY_AFTER, "1");

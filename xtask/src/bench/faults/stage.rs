@@ -16,7 +16,7 @@ use taintward_envtest::{Account, Cluster, TestApi};
 
 const KEY: &str = "faults.example.com/down";
 pub(crate) const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
-const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/taintward";
+pub(crate) const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/taintward";
 pub(crate) const IN_FLIGHT: usize = 16;
 
 /// Nodes that are tainted before the fault; their pods become due before, during and after it.
