@@ -17,6 +17,7 @@ mod completion_kind;
 mod confirm;
 mod controller_deployment;
 mod controller_presence;
+mod counted_files;
 #[cfg(test)]
 mod described;
 mod dispatch;

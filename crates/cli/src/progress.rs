@@ -1,4 +1,4 @@
-//! Shows on standard error how many objects were read, when reading takes longer than a second.
+//! Shows on standard error how much was read, when reading takes longer than a second.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -29,12 +29,23 @@ impl Progress {
     /// Shows that this many objects were read. If the terminal is gone, errors are ignored.
     pub(crate) fn at(&mut self, count: usize, what: &str) {
         // The clock is read occasionally, not for each object.
-        if !count.is_multiple_of(64) || Instant::now() < self.next {
+        if count.is_multiple_of(64) {
+            self.show(|| format!("{count} {what}"));
+        }
+    }
+
+    /// Shows that so many bytes of all were read.
+    pub(crate) fn at_byte(&mut self, read: u64, all: u64) {
+        self.show(|| format!("{} of {} MB", read / 1_000_000, all / 1_000_000));
+    }
+
+    fn show(&mut self, text: impl FnOnce() -> String) {
+        if Instant::now() < self.next {
             return;
         }
         let _ = match (self.terminal, self.printed) {
-            (true, _) => write!(io::stderr(), "\r\x1b[Kreading: {count} {what}"),
-            (false, false) => writeln!(io::stderr(), "reading: {count} {what} so far"),
+            (true, _) => write!(io::stderr(), "\r\x1b[Kreading: {}", text()),
+            (false, false) => writeln!(io::stderr(), "reading: {} so far", text()),
             (false, true) => Ok(()),
         };
         self.printed = true;
@@ -47,5 +58,22 @@ impl Drop for Progress {
         if self.printed && self.terminal {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_passes_without_progress() {
+        let mut progress = Progress::default();
+        progress.at_byte(1_000_000, 9_000_000);
+        assert!(!progress.printed);
+        tokio::time::advance(QUIET).await;
+        progress.at(63, "pods");
+        assert!(!progress.printed, "the clock is not read");
+        progress.at_byte(2_000_000, 9_000_000);
+        assert!(progress.printed);
     }
 }

@@ -1,14 +1,14 @@
 //! Finds and opens the files of a record that a command line names.
 
+use crate::counted_files::{CountedFile, CountedFiles};
 use crate::stderr;
-use std::fs::File;
 use std::io::BufReader;
 use std::ops::ControlFlow;
 use std::path::Path;
 use taintward_record::{RecordError, RecordReader, record_files};
 
 /// A file that is being read.
-pub(crate) type RecordFile = RecordReader<BufReader<File>>;
+pub(crate) type RecordFile = RecordReader<BufReader<CountedFile>>;
 
 /// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -32,13 +32,16 @@ pub(crate) fn read_all(
     mut read: impl FnMut(&Path, &mut RecordFile) -> Result<ControlFlow<()>, RecordError>,
 ) -> Result<(), RecordFilesError> {
     if !record.is_dir() {
-        let read = open(record).and_then(|mut reader| read(record, &mut reader));
+        let files = CountedFiles::new(&[record.to_owned()]);
+        let read = open(&files, record).and_then(|mut reader| read(record, &mut reader));
         return read.map(drop).map_err(|error| RecordFilesError::read(record, error));
     }
     let (mut is_empty, mut other) = (true, None);
-    for path in record_files(record).map_err(|error| RecordFilesError::read(record, error))? {
+    let paths = record_files(record).map_err(|error| RecordFilesError::read(record, error))?;
+    let files = CountedFiles::new(&paths);
+    for path in paths {
         // One at a time: a record may have more files than a process may open.
-        match open(&path).and_then(|mut reader| read(&path, &mut reader)) {
+        match open(&files, &path).and_then(|mut reader| read(&path, &mut reader)) {
             Ok(ControlFlow::Continue(())) => is_empty = false,
             Ok(ControlFlow::Break(())) => return Ok(()),
             Err(error @ RecordError::OtherFormat { .. }) => {
@@ -54,6 +57,6 @@ pub(crate) fn read_all(
     }
 }
 
-fn open(path: &Path) -> Result<RecordFile, RecordError> {
-    RecordReader::open(BufReader::new(File::open(path)?))
+fn open(files: &CountedFiles, path: &Path) -> Result<RecordFile, RecordError> {
+    RecordReader::open(BufReader::new(files.open(path)?))
 }
