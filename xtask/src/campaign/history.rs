@@ -42,6 +42,9 @@ pub(crate) struct PodState {
     /// The seconds that it tolerates a key; `None` is indefinitely.
     pub(crate) tolerations: BTreeMap<String, Option<u32>>,
     pub(crate) is_terminating: bool,
+    /// Its grace period is over, and it is removed unless the API server was interrupted: whatever deletes it again, finishes that
+    /// (P31).
+    pub(crate) is_half_deleted: bool,
 }
 
 /// A pod and all its versions.
@@ -170,7 +173,8 @@ impl History {
             tolerations.entry(text(toleration, "/key")).or_insert(seconds);
         }
         let is_terminating = pod.pointer("/metadata/deletionTimestamp").is_some();
-        let state = PodState { at, version, tolerations, is_terminating };
+        let is_half_deleted = is_terminating && pod["metadata"]["deletionGracePeriodSeconds"] == 0;
+        let state = PodState { at, version, tolerations, is_terminating, is_half_deleted };
         if record.states.last().is_none_or(|last| last.version != state.version) {
             record.states.push(state);
         }

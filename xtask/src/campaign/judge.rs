@@ -196,7 +196,7 @@ fn misdeed(
         .enumerate()
         .filter(|(index, node)| node.since.earliest <= deletion.completed && lasts(nodes, *index) >= begin);
     let states = demanded(pod, deletion, restored);
-    if !states.is_empty() && states.iter().all(|state| state.is_terminating) {
+    if !states.is_empty() && states.iter().all(|state| state.is_terminating && !state.is_half_deleted) {
         return Some((Misdeed::Twice, "it was terminating".to_owned()));
     }
     let pairs = possible.flat_map(|(_, node)| states.iter().map(move |state| (node, state)));
@@ -322,7 +322,12 @@ mod tests {
         ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         history.pod_applied(&ending, 22.0);
         let again = Deletion { version: Some("6".into()), ..deletion(23.0) };
-        assert_eq!(misdeeds(&history, &[again]), [Misdeed::Twice]);
+        assert_eq!(misdeeds(&history, &[again.clone()]), [Misdeed::Twice]);
+        ending["metadata"]["deletionGracePeriodSeconds"] = 0.into();
+        ending["metadata"]["resourceVersion"] = "8".into();
+        history.pod_applied(&ending, 22.5);
+        let finished = Deletion { version: Some("8".into()), ..again };
+        assert_eq!(misdeeds(&history, &[finished]), []);
         let unseen = Deletion { version: Some("7".into()), ..deletion(30.0) };
         assert_eq!(misdeeds(&history, &[unseen.clone()]), [Misdeed::Wrong]);
         assert_eq!(judge(&history, &[unseen], None, restored).misdeeds, []);
