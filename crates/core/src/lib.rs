@@ -117,6 +117,7 @@ pub mod label;
 pub mod label_requirements;
 pub mod lint;
 pub mod node_lifecycle;
+pub mod node_lifecycle_monitor;
 pub mod node_limit;
 pub mod object_event;
 mod object_store;

@@ -142,6 +142,11 @@ impl NodeLifecycleConfig {
         if has_ready { self.monitor_grace } else { self.startup_grace }
     }
 
+    /// Returns the shortest time that any node may be silent.
+    pub fn grace_min(&self) -> Span {
+        self.monitor_grace.min(self.startup_grace)
+    }
+
     /// Whether both taints of a node that is ready again are removed in one write (NL-49).
     pub(super) const fn removes_together(&self) -> bool {
         self.lift_together

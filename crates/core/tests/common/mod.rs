@@ -10,6 +10,7 @@
 pub mod cluster;
 pub mod crowd;
 pub mod hold_times;
+pub mod monitored;
 pub mod paired;
 pub mod script;
 pub mod storm;

@@ -2,6 +2,7 @@
 //!
 //! - A test kills, revives, disconnects, pauses and restarts; every commit is checked without code of the engine.
 
+use crate::common::monitored::MonitoredEngine;
 use crate::node_lifecycle::invariants::InvariantChecker;
 use crate::node_lifecycle::list_started;
 use std::collections::{BTreeMap, VecDeque};
@@ -10,9 +11,8 @@ use taintward_core::engine::Engine;
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, LeaseFact, ManagedTaint, ManagedTaints, NodeCondition,
-    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags,
-    NodeLifecycleInput as Input, NodeLifecycleNotice, PlatformLabels, PodReadinessFact, WatchedKind, ZoneKey,
-    ZoneLabels,
+    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleFlags, NodeLifecycleInput as Input,
+    NodeLifecycleNotice, PlatformLabels, PodReadinessFact, WatchedKind, ZoneKey, ZoneLabels,
 };
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::{Mono, Now, Wall};
@@ -56,7 +56,7 @@ pub enum What {
 pub struct NodeLifecycleHarness {
     pub now: i64,
     pub flags: NodeLifecycleFlags,
-    pub engine: Option<NodeLifecycleEngine>,
+    pub engine: Option<MonitoredEngine>,
     pub leading: bool,
     /// It watches, and only reports what it would do.
     pub observing: bool,
@@ -221,8 +221,7 @@ impl NodeLifecycleHarness {
     // The controller's process.
 
     pub fn start(&mut self) {
-        self.engine =
-            Some(NodeLifecycleEngine::new(NodeLifecycleConfig::new(&self.flags).expect("valid flags")));
+        self.engine = Some(MonitoredEngine::new(NodeLifecycleConfig::new(&self.flags).expect("valid flags")));
         self.invariants.start(self.now);
         self.wire.clear();
         self.list(true);

@@ -1,12 +1,13 @@
 //! Tests what happens between a pull and its response: how old a live read may be, and to which UID a response applies.
 
+use crate::common::monitored::MonitoredEngine;
 use crate::node_lifecycle::harness::{NodeLifecycleHarness, SECOND, What};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, DelayReason, LiveNodeAndLease, ManagedTaint, ManagedTaints,
-    NodeCondition, NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleInput,
+    NodeCondition, NodeLifecycleEffect, NodeLifecycleInput,
 };
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Span, Wall};
@@ -231,7 +232,7 @@ fn s6_a_new_leader_forgets_the_tokens_of_its_last_term() {
         let mut engine = harness.engine.take().expect("it runs");
         let result = Ok(reading(&harness, "a1"));
         let name = NodeName::new("a1");
-        let taint = |engine: &mut NodeLifecycleEngine, now| match engine.next_effect(Lane::All, now) {
+        let taint = |engine: &mut MonitoredEngine, now| match engine.next_effect(Lane::All, now) {
             Some(NodeLifecycleEffect::ReadNode { node }) => {
                 engine.handle(
                     NodeLifecycleInput::Confirmed { node, sent: now.mono, result: result.clone() },

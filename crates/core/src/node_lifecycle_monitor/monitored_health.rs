@@ -1,0 +1,139 @@
+//! Keeps what the monitor knows about the health of one node.
+
+use crate::identity::{ResourceVersion, Uid};
+use crate::node_lifecycle::{ConditionStatus, LeaseFact, NodeConditions, NodeHealthFact, ZoneKey};
+use crate::time::{Mono, Wall};
+
+/// A lease, as far as its renewals show life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MonitoredLease {
+    version: Option<ResourceVersion>,
+    renewed: Option<Wall>,
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+pub(super) struct MonitoredHealth {
+    uid: Uid,
+    version: Option<ResourceVersion>,
+    zone: ZoneKey,
+    excluded: bool,
+    ready: Option<ConditionStatus>,
+    heartbeat: Option<Wall>,
+    lease: Option<MonitoredLease>,
+    /// When it was first observed.
+    first: Mono,
+    /// When a heartbeat or a renewal was last observed.
+    alive: Option<Mono>,
+    /// When its last successful live read was sent.
+    read_sent: Option<Mono>,
+    is_decodable: bool,
+    listed: bool,
+}
+
+impl MonitoredHealth {
+    pub(super) fn new(fact: &NodeHealthFact, lease: Option<MonitoredLease>, now: Mono) -> Self {
+        Self {
+            uid: fact.uid.clone(),
+            version: fact.version,
+            zone: fact.zone.clone(),
+            excluded: fact.excluded,
+            ready: NodeConditions::of(&fact.conditions).ready(),
+            heartbeat: heartbeat(fact),
+            lease,
+            first: now,
+            alive: None,
+            read_sent: None,
+            is_decodable: true,
+            listed: true,
+        }
+    }
+
+    /// Whether it is this node, as far as an event says.
+    pub(super) fn is(&self, uid: Option<&Uid>) -> bool {
+        uid.is_none_or(|uid| *uid == self.uid)
+    }
+
+    pub(super) const fn zone(&self) -> &ZoneKey {
+        &self.zone
+    }
+
+    pub(super) const fn lease(&self) -> Option<MonitoredLease> {
+        self.lease
+    }
+
+    pub(super) const fn read_sent(&self) -> Option<Mono> {
+        self.read_sent
+    }
+
+    /// Whether it counts in its zone.
+    pub(super) const fn counts(&self) -> bool {
+        !self.excluded
+    }
+
+    /// Whether it is certainly not ready.
+    pub(super) fn is_down(&self) -> bool {
+        self.is_decodable
+            && self
+                .ready
+                .is_none_or(|ready| matches!(ready, ConditionStatus::False | ConditionStatus::Unknown))
+    }
+
+    /// When it last showed life; if all inputs are known, its first appearance counts as well.
+    pub(super) fn last_sign(&self, knows_all: bool) -> Option<Mono> {
+        self.alive.or(knows_all.then_some(self.first))
+    }
+
+    pub(super) fn apply(&mut self, fact: &NodeHealthFact, listed: bool, now: Mono) {
+        let is_late = self.version.is_some() && fact.version.is_some() && fact.version < self.version;
+        self.listed = true;
+        if is_late && !listed {
+            return;
+        }
+        let beats = heartbeat(fact);
+        if !is_late && beats.is_some() && beats > self.heartbeat {
+            self.alive = Some(now);
+        }
+        (self.version, self.heartbeat, self.is_decodable) = (fact.version, beats, true);
+        (self.zone, self.excluded) = (fact.zone.clone(), fact.excluded);
+        self.ready = NodeConditions::of(&fact.conditions).ready();
+    }
+
+    pub(super) fn apply_lease(&mut self, fact: &LeaseFact, listed: bool, now: Mono) {
+        let new = MonitoredLease { version: fact.version, renewed: fact.renewed };
+        let before = self.lease;
+        let is_late = before.is_some_and(|seen| seen.version.is_some() && new.version < seen.version);
+        if is_late && !listed {
+            return;
+        }
+        if !is_late && before.is_some_and(|seen| seen.renewed.is_some() && new.renewed > seen.renewed) {
+            self.alive = Some(now);
+        }
+        self.lease = Some(new);
+    }
+
+    pub(super) fn confirm(&mut self, sent: Mono) {
+        self.read_sent = self.read_sent.max(Some(sent));
+    }
+
+    pub(super) const fn fail_to_decode(&mut self) {
+        (self.is_decodable, self.listed) = (false, true);
+    }
+
+    pub(super) const fn begin_list(&mut self) {
+        self.listed = false;
+    }
+
+    pub(super) const fn abort_list(&mut self) {
+        self.listed = true;
+    }
+
+    pub(super) const fn was_listed(&self) -> bool {
+        self.listed
+    }
+}
+
+/// The latest heartbeat of its conditions.
+fn heartbeat(fact: &NodeHealthFact) -> Option<Wall> {
+    fact.conditions.iter().filter_map(|condition| condition.heartbeat).max()
+}

@@ -1,0 +1,163 @@
+//! Tests that the monitor finds a violation of each property, and none where there is none.
+
+use super::*;
+use crate::api_error::ApiFailure;
+use crate::identity::{ResourceVersion, Uid};
+use crate::node_lifecycle::{
+    ConditionKind, ConditionStatus, ManagedTaint, NodeCondition, NodeRef, PlatformLabels, ZoneLabels,
+};
+use crate::time::Wall;
+use alloc::vec;
+use alloc::vec::Vec;
+
+fn at(second: i64) -> Now {
+    Now::exact(Mono::from_secs(second), Wall::from_secs(1_800_000_000 + second))
+}
+
+/// A node whose condition `Ready` has this status.
+fn node(name: &str, ready: ConditionStatus) -> NodeHealthFact {
+    let condition = NodeCondition { kind: ConditionKind::Ready, status: ready, heartbeat: None };
+    NodeHealthFact {
+        name: NodeName::new(name),
+        uid: Uid::new(name),
+        version: Some(ResourceVersion(5)),
+        created: None,
+        zone: ZoneKey::of(ZoneLabels { zone: Some("z"), ..ZoneLabels::default() }),
+        excluded: false,
+        unschedulable: false,
+        taints: Vec::new(),
+        conditions: vec![condition],
+        platform: PlatformLabels::default(),
+    }
+}
+
+fn lease(name: &str, version: u64, renewed: i64) -> LeaseFact {
+    let (version, renewed) = (Some(ResourceVersion(version)), Some(Wall::from_secs(renewed)));
+    LeaseFact { node: NodeName::new(name), version, renewed }
+}
+
+/// A monitor that has listed two nodes, `a` and `b`, and their leases, at second 0. The node `b` stays ready.
+fn listed(ready: ConditionStatus) -> NodeLifecycleMonitor {
+    let mut monitor = NodeLifecycleMonitor::of_new_engine(NodeLifecycleConfig::default());
+    for fact in [node("a", ready), node("b", ConditionStatus::True)] {
+        monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: true }), at(0));
+    }
+    renew(&mut monitor, 0, 10);
+    monitor
+}
+
+/// The lease of `a` is renewed for the time that many times.
+fn renew(monitor: &mut NodeLifecycleMonitor, second: i64, version: u64) {
+    let fact = lease("a", version, i64::try_from(version).unwrap());
+    monitor.input(&NodeLifecycleInput::Leases(ObjectEvent::Applied { fact, listed: false }), at(second));
+}
+
+/// A live read of `a` and its lease, which are as known.
+fn read(monitor: &mut NodeLifecycleMonitor, second: i64, ready: ConditionStatus) {
+    let node = LiveRead::Found(node("a", ready));
+    let result = Ok(LiveNodeAndLease { node, lease: LiveRead::NotFound });
+    let input = NodeLifecycleInput::Confirmed { node: NodeName::new("a"), sent: at(second).mono, result };
+    monitor.input(&input, at(second));
+}
+
+fn taint(why: TaintCause) -> NodeLifecycleEffect {
+    NodeLifecycleEffect::PatchTaints {
+        node: NodeRef { name: NodeName::new("a"), uid: Uid::new("a") },
+        version: None,
+        add: ManagedTaints::NONE.with(ManagedTaint::UnreachableNoExecute),
+        remove: ManagedTaints::NONE,
+        at: Wall::from_secs(0),
+        why,
+    }
+}
+
+fn silent() -> NodeLifecycleEffect {
+    taint(TaintCause::Silent { since: Mono::from_secs(0) })
+}
+
+fn violated(
+    monitor: &mut NodeLifecycleMonitor,
+    effect: &NodeLifecycleEffect,
+    second: i64,
+) -> Option<&'static str> {
+    monitor.effect(effect, at(second)).err().map(|violation| violation.property.id())
+}
+
+#[test]
+fn s7_a_node_is_silent_after_a_whole_grace_period_without_a_heartbeat() {
+    let at_second = |second| {
+        let mut monitor = listed(ConditionStatus::True);
+        renew(&mut monitor, 30, 31);
+        read(&mut monitor, second, ConditionStatus::True);
+        violated(&mut monitor, &silent(), second)
+    };
+    assert_eq!((at_second(79), at_second(80)), (Some("S7"), None));
+    let never_renewed = |second| {
+        let mut monitor = listed(ConditionStatus::True);
+        read(&mut monitor, second, ConditionStatus::True);
+        violated(&mut monitor, &silent(), second)
+    };
+    assert_eq!((never_renewed(49), never_renewed(50)), (Some("S7"), None), "from its first appearance on");
+}
+
+#[test]
+fn s7_silence_that_could_not_be_observed_does_not_count() {
+    let mut monitor = listed(ConditionStatus::True);
+    let stream = WatchedKind::Leases;
+    monitor.input(&NodeLifecycleInput::StreamLost { stream, since: at(20).mono }, at(21));
+    monitor.input(&NodeLifecycleInput::StreamRecovered { stream }, at(40));
+    read(&mut monitor, 89, ConditionStatus::True);
+    assert_eq!(violated(&mut monitor, &silent(), 89), Some("S7"));
+    read(&mut monitor, 90, ConditionStatus::True);
+    assert_eq!(violated(&mut monitor, &silent(), 90), None);
+    let mut paused = listed(ConditionStatus::True);
+    paused.input(&NodeLifecycleInput::ProcessPaused { since: at(20).mono }, at(60));
+    read(&mut paused, 100, ConditionStatus::True);
+    assert_eq!(violated(&mut paused, &silent(), 100), Some("S7"));
+}
+
+#[test]
+fn s7_a_recent_live_read_precedes_each_no_execute_taint() {
+    let mut monitor = listed(ConditionStatus::False);
+    assert_eq!(violated(&mut monitor, &taint(TaintCause::NotReady), 100), Some("S7"), "it was not read");
+    read(&mut monitor, 100, ConditionStatus::False);
+    assert_eq!(violated(&mut monitor.clone(), &taint(TaintCause::NotReady), 106), Some("S7"), "not recently");
+    assert_eq!(violated(&mut monitor, &taint(TaintCause::NotReady), 105), None);
+}
+
+#[test]
+fn s6_a_zone_gets_a_taint_in_ten_seconds() {
+    let mut monitor = listed(ConditionStatus::False);
+    let taint_at = |monitor: &mut NodeLifecycleMonitor, second| {
+        read(monitor, second, ConditionStatus::False);
+        violated(monitor, &taint(TaintCause::NotReady), second)
+    };
+    assert_eq!(taint_at(&mut monitor.clone(), 9), Some("S6"), "a new zone has no token");
+    assert_eq!(taint_at(&mut monitor, 10), None);
+    assert_eq!(taint_at(&mut monitor.clone(), 19), Some("S6"));
+    let mut failed = monitor.clone();
+    let result = Err(ApiFailure::Conflict);
+    failed.input(&NodeLifecycleInput::Written { node: NodeName::new("a"), result }, at(11));
+    assert_eq!(taint_at(&mut failed, 12), None, "the token of a write that failed returns");
+    monitor.input(&NodeLifecycleInput::BecameLeader, at(15));
+    assert_eq!(taint_at(&mut monitor.clone(), 24), Some("S6"), "another leader may have used it");
+    assert_eq!(taint_at(&mut monitor, 25), None);
+}
+
+#[test]
+fn s6_no_node_is_tainted_while_no_node_is_ready() {
+    let mut monitor = listed(ConditionStatus::False);
+    let fact = NodeHealthFact { version: Some(ResourceVersion(6)), ..node("b", ConditionStatus::Unknown) };
+    monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }), at(50));
+    read(&mut monitor, 60, ConditionStatus::False);
+    assert_eq!(violated(&mut monitor, &taint(TaintCause::NotReady), 60), Some("S6"));
+}
+
+#[test]
+fn what_a_running_engine_knows_beyond_the_monitor_is_no_violation() {
+    let mut monitor = NodeLifecycleMonitor::of_running_engine(NodeLifecycleConfig::default());
+    assert_eq!(violated(&mut monitor, &silent(), 1), None);
+    let fact = node("a", ConditionStatus::False);
+    monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }), at(0));
+    assert_eq!(violated(&mut monitor, &silent(), 20), None);
+}
