@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use taintward_core::eviction_monitor::EvictionViolation;
+use taintward_core::engine_monitor::RequestViolation;
 use taintward_core::time::Wall;
 use taintward_record::{CheckSummary, Difference, Replay, ReplayError, ReplaySummary};
 
@@ -40,8 +40,8 @@ pub(crate) struct ReplayArgs {
     /// A record: a folder that --record-dir named, or a file of it
     #[arg(value_name = "RECORD")]
     record: PathBuf,
-    /// Also checks each request of taint-eviction-controller by the properties of docs/invariants.md, independently of its
-    /// engine
+    /// Also checks each request of taint-eviction-controller and node-lifecycle-controller by the properties of
+    /// docs/invariants.md, independently of their engines
     #[arg(long)]
     check: bool,
     /// Shows which pods would have left, and when, with the eviction policies of this file instead of those of the record
@@ -76,7 +76,7 @@ struct ReplayReport {
 struct CheckReport {
     checked: usize,
     violated: usize,
-    violations: Vec<EvictionViolation>,
+    violations: Vec<RequestViolation>,
 }
 
 pub(crate) fn run(options: &ReplayArgs) -> ExitCode {
@@ -114,7 +114,7 @@ impl ReplayReport {
             }
         })?;
         let CheckSummary { checked, violated, violations } = replay.check();
-        let check = is_checked.then(|| CheckReport { checked, violated, violations: violations.to_vec() });
+        let check = is_checked.then(|| CheckReport { checked, violated, violations });
         Ok(Self { controllers: replay.summaries().cloned().collect(), cut_off, difference, check })
     }
 }
@@ -130,10 +130,10 @@ impl CheckReport {
             json!({
                 "property": violation.property.id(),
                 "decidedAt": text(violation.at.wall),
-                "namespace": violation.name.namespace(),
-                "pod": violation.name.name(),
-                "uid": violation.pod.uid.to_string(),
-                "node": violation.pod.node.as_str(),
+                "namespace": violation.pod.as_ref().map(|(name, _)| name.namespace()),
+                "pod": violation.pod.as_ref().map(|(name, _)| name.name()),
+                "uid": violation.pod.as_ref().map(|(_, uid)| uid.to_string()),
+                "node": violation.node.as_str(),
                 "reason": violation.reason,
             })
         });
@@ -147,9 +147,9 @@ impl CheckReport {
     fn text(&self, zone: &TimeZone) -> String {
         let checked = counted(self.checked, "request");
         match &self.violations[..] {
-            [] => format!("{checked} of taint-eviction-controller checked: no property is violated.\n"),
+            [] => format!("{checked} checked: no property is violated.\n"),
             [first, ..] => format!(
-                "{checked} of taint-eviction-controller checked: {} violated. The first, {}:\n{first}\n",
+                "{checked} checked: {} violated. The first, {}:\n{first}\n",
                 self.violated,
                 dated(first.at.wall, zone),
             ),

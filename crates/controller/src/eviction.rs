@@ -9,12 +9,10 @@ mod policies;
 mod policy_reporter;
 pub(crate) mod progress;
 mod reporting;
-mod request_monitor;
 #[cfg(test)]
 pub(crate) mod tests;
 
 pub(crate) use policies::{PolicyDemand, PolicyFollower, PolicyWatches};
-pub(crate) use request_monitor::RequestMonitor;
 
 use crate::controller::{Controller, EffectOf, InputOf, NoticeOf, ReportSink};
 use crate::controller_context::ControllerContext;

@@ -22,6 +22,7 @@ pub mod logging;
 pub mod metrics;
 mod node_lifecycle;
 mod path_readers;
+mod request_monitor;
 pub mod run;
 pub mod settings;
 pub mod shutdown;

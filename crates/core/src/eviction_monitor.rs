@@ -9,8 +9,9 @@ mod monitored_pod;
 #[cfg(test)]
 mod tests;
 
-use crate::engine::LiveRead;
-use crate::eviction::{EvictionEffect, EvictionInput};
+use crate::engine::{Engine as _, LiveRead};
+use crate::engine_monitor::{EngineMonitor, RequestProperty, RequestViolation};
+use crate::eviction::{EvictionEffect, EvictionEngine, EvictionInput};
 use crate::fact::{NodeFact, PodFact};
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::object_event::{ObjectEvent, ObjectRef};
@@ -19,62 +20,11 @@ use crate::toleration_matching::NumericOperators;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
-use core::fmt;
 use monitored_node::MonitoredNode;
 use monitored_pod::{MonitoredPod, TolerationLists, UidHash};
 
 /// How old the read of a node may be when a deletion is decided (S2): the hard limit.
 const CONFIRMED_AGE_MAX: Span = Span::from_secs(5);
-
-/// A property that a request violates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EvictionProperty {
-    /// S1: the right pod, in a version that was observed.
-    RightPod,
-    /// S2: a recent read of the node, and complete lists.
-    Confirmed,
-    /// S3: not before its tolerations end.
-    NotEarly,
-    /// S10: one deletion of a pod, and none of a pod that is terminating, has finished or is a mirror pod.
-    Once,
-    /// S11: not if its object, or its node's, cannot be decoded.
-    Decoded,
-}
-
-impl EvictionProperty {
-    /// The id of the rule.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::RightPod => "S1",
-            Self::Confirmed => "S2",
-            Self::NotEarly => "S3",
-            Self::Once => "S10",
-            Self::Decoded => "S11",
-        }
-    }
-}
-
-/// A request that should not have been sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EvictionViolation {
-    /// The property.
-    pub property: EvictionProperty,
-    /// When the request was decided.
-    pub at: Now,
-    /// The pod.
-    pub pod: PodRef,
-    /// Its name.
-    pub name: PodName,
-    /// What is wrong.
-    pub reason: String,
-}
-
-impl fmt::Display for EvictionViolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { property, pod, name, reason, .. } = self;
-        write!(f, "{}: pod {name} (UID {}) on node {}: {reason}", property.id(), pod.uid, pod.node)
-    }
-}
 
 /// The monitor of one engine.
 #[derive(Clone, Debug, Default)]
@@ -101,66 +51,6 @@ impl EvictionMonitor {
         Self { numeric, ..Self::default() }
     }
 
-    /// Learns from an input, before or after the engine handles it.
-    pub fn input(&mut self, input: &EvictionInput, now: Now) {
-        match input {
-            EvictionInput::Nodes(event) => self.node_event(event, now),
-            EvictionInput::Pods(event) => self.pod_event(event),
-            EvictionInput::NodeConfirmed { node, sent, result: Ok(LiveRead::Found(fact)) } => {
-                let first = self.knows_all.then_some(now);
-                self.nodes.entry(node.clone()).or_default().confirm(fact, *sent, first);
-            }
-            EvictionInput::NodeConfirmed { node, result: Ok(LiveRead::Undecodable), .. } => {
-                self.nodes.get_mut(node).into_iter().for_each(MonitoredNode::fail_to_decode);
-            }
-            EvictionInput::Marked { pod, result: Ok(Some(version)) } => {
-                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
-                    known.learn(*version);
-                }
-            }
-            EvictionInput::Unmarked { pod, result: Ok(()) } => {
-                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
-                    known.forget_versions();
-                }
-            }
-            EvictionInput::Deleted { pod, result: Ok(()) }
-            | EvictionInput::Evicted { pod, result: Ok(()) } => {
-                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
-                    known.accept_deletion();
-                }
-            }
-            EvictionInput::PodRead { pod, result: Ok(read), half_deleted } => {
-                self.pod_read(pod, read, *half_deleted);
-            }
-            _ => {}
-        }
-    }
-
-    /// Checks a request that the engine has returned.
-    ///
-    /// # Errors
-    /// The first property that it violates.
-    pub fn effect(&self, effect: &EvictionEffect, now: Now) -> Result<(), EvictionViolation> {
-        let (pod, name, version, confirmed) = match effect {
-            EvictionEffect::DeletePod { pod, name, version, confirmed, .. } => {
-                (pod, name, *version, Some(*confirmed))
-            }
-            EvictionEffect::EvictPod { pod, name, confirmed, .. } => (pod, name, None, Some(*confirmed)),
-            EvictionEffect::SetDisruptionTarget { pod, name, version, .. } => (pod, name, *version, None),
-            EvictionEffect::ReadNode { .. }
-            | EvictionEffect::ReadPod { .. }
-            | EvictionEffect::ClearDisruptionTarget { .. } => return Ok(()),
-        };
-        let checked = self.check(pod, name, version, confirmed, now);
-        checked.map_err(|(property, reason)| EvictionViolation {
-            property,
-            at: now,
-            pod: pod.clone(),
-            name: name.clone(),
-            reason,
-        })
-    }
-
     fn check(
         &self,
         pod: &PodRef,
@@ -168,14 +58,14 @@ impl EvictionMonitor {
         version: Option<ResourceVersion>,
         confirmed: Option<Mono>,
         now: Now,
-    ) -> Result<(), (EvictionProperty, String)> {
+    ) -> Result<(), (RequestProperty, String)> {
         if self.knows_all && !(self.has_nodes && self.has_pods) {
-            return Err((EvictionProperty::Confirmed, "the first lists are not complete".into()));
+            return Err((RequestProperty::Confirmed, "the first lists are not complete".into()));
         }
         let known = match self.pods.get(&UidHash::of(&pod.uid)) {
             Some(known) => known,
             None if self.knows_all => {
-                return Err((EvictionProperty::RightPod, "no event has shown such a pod".into()));
+                return Err((RequestProperty::RightPod, "no event has shown such a pod".into()));
             }
             None => return Ok(()),
         };
@@ -186,7 +76,7 @@ impl EvictionMonitor {
         known.check_phase()?;
         let Some(node) = self.nodes.get(&pod.node) else { return Ok(()) };
         if !node.is_decodable() {
-            return Err((EvictionProperty::Decoded, "its node cannot be decoded".into()));
+            return Err((RequestProperty::Decoded, "its node cannot be decoded".into()));
         }
         let taints = match confirmed {
             None => node.all(),
@@ -194,16 +84,16 @@ impl EvictionMonitor {
                 let age = now.mono.since(sent);
                 if age > CONFIRMED_AGE_MAX {
                     let reason = format!("its node was read {} ms before", age.as_micros() / 1_000);
-                    return Err((EvictionProperty::Confirmed, reason));
+                    return Err((RequestProperty::Confirmed, reason));
                 }
                 node.confirmed(sent).ok_or_else(|| {
-                    (EvictionProperty::Confirmed, "its node was not read, or the read found none".into())
+                    (RequestProperty::Confirmed, "its node was not read, or the read found none".into())
                 })?
             }
         };
         match taints.iter().any(|(taint, start)| known.may_leave(taint, *start, self.numeric, now.mono)) {
             true => Ok(()),
-            false => Err((EvictionProperty::NotEarly, "no NoExecute taint of its node evicts it yet".into())),
+            false => Err((RequestProperty::NotEarly, "no NoExecute taint of its node evicts it yet".into())),
         }
     }
 
@@ -294,5 +184,72 @@ impl EvictionMonitor {
             }
             LiveRead::NotFound => self.remove_pod(&pod.uid),
         }
+    }
+}
+
+impl EngineMonitor for EvictionMonitor {
+    type Engine = EvictionEngine;
+
+    fn of(engine: &EvictionEngine) -> Self {
+        let is_new = !engine.is_synced() && engine.stats().nodes == 0 && engine.stats().pods == 0;
+        match is_new {
+            true => Self::of_new_engine(engine.numeric()),
+            false => Self::of_running_engine(engine.numeric()),
+        }
+    }
+
+    fn input(&mut self, input: &EvictionInput, now: Now) {
+        match input {
+            EvictionInput::Nodes(event) => self.node_event(event, now),
+            EvictionInput::Pods(event) => self.pod_event(event),
+            EvictionInput::NodeConfirmed { node, sent, result: Ok(LiveRead::Found(fact)) } => {
+                let first = self.knows_all.then_some(now);
+                self.nodes.entry(node.clone()).or_default().confirm(fact, *sent, first);
+            }
+            EvictionInput::NodeConfirmed { node, result: Ok(LiveRead::Undecodable), .. } => {
+                self.nodes.get_mut(node).into_iter().for_each(MonitoredNode::fail_to_decode);
+            }
+            EvictionInput::Marked { pod, result: Ok(Some(version)) } => {
+                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
+                    known.learn(*version);
+                }
+            }
+            EvictionInput::Unmarked { pod, result: Ok(()) } => {
+                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
+                    known.forget_versions();
+                }
+            }
+            EvictionInput::Deleted { pod, result: Ok(()) }
+            | EvictionInput::Evicted { pod, result: Ok(()) } => {
+                if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
+                    known.accept_deletion();
+                }
+            }
+            EvictionInput::PodRead { pod, result: Ok(read), half_deleted } => {
+                self.pod_read(pod, read, *half_deleted);
+            }
+            _ => {}
+        }
+    }
+
+    fn effect(&mut self, effect: &EvictionEffect, now: Now) -> Result<(), RequestViolation> {
+        let (pod, name, version, confirmed) = match effect {
+            EvictionEffect::DeletePod { pod, name, version, confirmed, .. } => {
+                (pod, name, *version, Some(*confirmed))
+            }
+            EvictionEffect::EvictPod { pod, name, confirmed, .. } => (pod, name, None, Some(*confirmed)),
+            EvictionEffect::SetDisruptionTarget { pod, name, version, .. } => (pod, name, *version, None),
+            EvictionEffect::ReadNode { .. }
+            | EvictionEffect::ReadPod { .. }
+            | EvictionEffect::ClearDisruptionTarget { .. } => return Ok(()),
+        };
+        let checked = self.check(pod, name, version, confirmed, now);
+        checked.map_err(|(property, reason)| RequestViolation {
+            property,
+            at: now,
+            node: pod.node.clone(),
+            pod: Some((name.clone(), pod.uid.clone())),
+            reason,
+        })
     }
 }

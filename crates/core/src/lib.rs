@@ -105,6 +105,7 @@ pub mod cluster_snapshot;
 pub mod countdown_hold;
 pub mod dedicated_pools;
 pub mod engine;
+pub mod engine_monitor;
 pub mod eviction;
 pub mod eviction_monitor;
 pub mod eviction_policy;

@@ -257,6 +257,11 @@ impl NodeLifecycleEngine {
         Self { config, ..Self::default() }
     }
 
+    /// The configuration.
+    pub const fn config(&self) -> &NodeLifecycleConfig {
+        &self.config
+    }
+
     /// Records the call: a process that stood still before it does not know which nodes sent heartbeats meanwhile (S7).
     fn enter(&mut self, now: Mono) {
         self.period_at.get_or_insert(now.plus(self.config.monitor_period()));

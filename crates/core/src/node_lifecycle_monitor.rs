@@ -9,18 +9,18 @@ mod monitored_health;
 #[cfg(test)]
 mod tests;
 
-use crate::engine::LiveRead;
+use crate::engine::{Engine as _, LiveRead};
+use crate::engine_monitor::{EngineMonitor, RequestProperty, RequestViolation};
 use crate::identity::NodeName;
 use crate::node_lifecycle::{
     LeaseFact, LiveNodeAndLease, ManagedTaints, NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEffect,
-    NodeLifecycleInput, TaintCause, WatchedKind, ZoneKey, ZoneState,
+    NodeLifecycleEngine, NodeLifecycleInput, TaintCause, WatchedKind, ZoneKey, ZoneState,
 };
 use crate::object_event::ObjectEvent;
 use crate::time::{Mono, Now, Span};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
-use core::fmt;
 use monitored_health::MonitoredHealth;
 
 /// How old the live read of a node and its lease may be when a request is decided: the hard limit.
@@ -28,44 +28,6 @@ const CONFIRMED_AGE_MAX: Span = Span::from_secs(5);
 
 /// Microseconds for a token: this by the rate, which is in millionths of a token per second.
 const MICROS_TIMES_MILLIONTHS: u64 = 1_000_000_000_000;
-
-/// A property that a request violates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NodeLifecycleProperty {
-    /// S6: not faster than the rate of the zone, and not while all zones are down.
-    Rate,
-    /// S7: only after a live read, and after a whole grace period without a heartbeat.
-    Silent,
-}
-
-impl NodeLifecycleProperty {
-    /// The id of the rule.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Rate => "S6",
-            Self::Silent => "S7",
-        }
-    }
-}
-
-/// A request that should not have been sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeLifecycleViolation {
-    /// The property.
-    pub property: NodeLifecycleProperty,
-    /// When the request was decided.
-    pub at: Now,
-    /// The node.
-    pub node: NodeName,
-    /// What is wrong.
-    pub reason: String,
-}
-
-impl fmt::Display for NodeLifecycleViolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: node {}: {}", self.property.id(), self.node, self.reason)
-    }
-}
 
 /// When a zone got its last NoExecute taint.
 #[derive(Clone, Copy, Debug)]
@@ -102,65 +64,12 @@ impl NodeLifecycleMonitor {
         Self { config, ..Self::default() }
     }
 
-    /// Learns from an input, before or after the engine handles it.
-    pub fn input(&mut self, input: &NodeLifecycleInput, now: Now) {
-        let now = now.mono;
-        match input {
-            NodeLifecycleInput::Nodes(event) => self.node_event(event, now),
-            NodeLifecycleInput::Leases(event) => self.lease_event(event, now),
-            NodeLifecycleInput::StreamLost { stream, since } => {
-                self.lost.entry(*stream).and_modify(|lost| *lost = (*lost).min(*since)).or_insert(*since);
-            }
-            NodeLifecycleInput::StreamRecovered { stream } => self.recovered(*stream, now),
-            NodeLifecycleInput::ProcessPaused { since } => self.gap(WatchedKind::Leases, *since, now),
-            NodeLifecycleInput::BecameLeader => {
-                self.zones.values_mut().for_each(|turns| *turns = ZoneTurns { last: now, before: now });
-            }
-            NodeLifecycleInput::Confirmed { node, sent, result: Ok(live) } => {
-                self.confirmed(node, *sent, live, now);
-            }
-            NodeLifecycleInput::Written { node, result: Err(_) } => {
-                // The write may have no effect, so its token may have returned.
-                if let Some(turns) = self.nodes.get(node).and_then(|known| self.zones.get_mut(known.zone())) {
-                    turns.last = turns.before;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Checks a request that the engine has returned.
-    ///
-    /// # Errors
-    /// The first property that it violates.
-    pub fn effect(&mut self, effect: &NodeLifecycleEffect, now: Now) -> Result<(), NodeLifecycleViolation> {
-        let (node, checked) = match effect {
-            NodeLifecycleEffect::PatchTaints { node, add, remove, why, .. } => {
-                let is_first = !add.no_execute().is_empty() && remove.no_execute().is_empty();
-                let silent = matches!(why, TaintCause::Silent { .. });
-                (node, self.check_taints(&node.name, (*add, is_first, silent), now.mono))
-            }
-            NodeLifecycleEffect::SetConditionsUnknown { node, .. } => {
-                (node, self.check_silent(&node.name, now.mono))
-            }
-            NodeLifecycleEffect::ReadNode { .. }
-            | NodeLifecycleEffect::PatchLabels { .. }
-            | NodeLifecycleEffect::SetPodNotReady { .. } => return Ok(()),
-        };
-        checked.map_err(|(property, reason)| NodeLifecycleViolation {
-            property,
-            at: now,
-            node: node.name.clone(),
-            reason,
-        })
-    }
-
     fn check_taints(
         &mut self,
         node: &NodeName,
         (add, is_first, silent): (ManagedTaints, bool, bool),
         now: Mono,
-    ) -> Result<(), (NodeLifecycleProperty, String)> {
+    ) -> Result<(), (RequestProperty, String)> {
         if !is_first {
             return Ok(());
         }
@@ -170,26 +79,26 @@ impl NodeLifecycleMonitor {
         }
         self.check_read(node, now)?;
         if self.are_all_down() {
-            return Err((NodeLifecycleProperty::Rate, "no node of any zone is ready".into()));
+            return Err((RequestProperty::Rate, "no node of any zone is ready".into()));
         }
         self.take_turn(node, now)
     }
 
     /// The node's live read is recent.
-    fn check_read(&self, node: &NodeName, now: Mono) -> Result<(), (NodeLifecycleProperty, String)> {
+    fn check_read(&self, node: &NodeName, now: Mono) -> Result<(), (RequestProperty, String)> {
         match self.nodes.get(node).and_then(MonitoredHealth::read_sent) {
             Some(sent) if now.since(sent) <= CONFIRMED_AGE_MAX => Ok(()),
             Some(sent) => {
                 let age = now.since(sent).as_micros() / 1_000;
-                Err((NodeLifecycleProperty::Silent, format!("it was read {age} ms before")))
+                Err((RequestProperty::Silent, format!("it was read {age} ms before")))
             }
-            None if self.knows_all => Err((NodeLifecycleProperty::Silent, "it was not read".into())),
+            None if self.knows_all => Err((RequestProperty::Silent, "it was not read".into())),
             None => Ok(()),
         }
     }
 
     /// No heartbeat was observed for a whole grace period, in which heartbeats would have been observed.
-    fn check_silent(&self, node: &NodeName, now: Mono) -> Result<(), (NodeLifecycleProperty, String)> {
+    fn check_silent(&self, node: &NodeName, now: Mono) -> Result<(), (RequestProperty, String)> {
         self.check_read(node, now)?;
         let Some(known) = self.nodes.get(node) else { return Ok(()) };
         let of_nodes = self.nodes_since.filter(|_| known.lease().is_none());
@@ -201,7 +110,7 @@ impl NodeLifecycleMonitor {
         }
         let seconds = length.as_micros() / 1_000_000;
         Err((
-            NodeLifecycleProperty::Silent,
+            RequestProperty::Silent,
             format!(
                 "its last heartbeat was observed {seconds} s before, or nodes were not observed until then"
             ),
@@ -215,7 +124,7 @@ impl NodeLifecycleMonitor {
     }
 
     /// A zone's next NoExecute taint.
-    fn take_turn(&mut self, node: &NodeName, now: Mono) -> Result<(), (NodeLifecycleProperty, String)> {
+    fn take_turn(&mut self, node: &NodeName, now: Mono) -> Result<(), (RequestProperty, String)> {
         let Some(known) = self.nodes.get(node) else { return Ok(()) };
         let rate = self.config.taint_rate(ZoneState::Normal, 1).as_millionths();
         let zone = known.zone().clone();
@@ -229,7 +138,7 @@ impl NodeLifecycleMonitor {
             _ => {
                 let (milliseconds, per_second) = (length.as_micros() / 1_000, rate as f64 / 1e6);
                 Err((
-                    NodeLifecycleProperty::Rate,
+                    RequestProperty::Rate,
                     format!(
                         "another node of zone {zone} got its taint {milliseconds} ms before, at a rate of {per_second} a second"
                     ),
@@ -317,5 +226,63 @@ impl NodeLifecycleMonitor {
             WatchedKind::Nodes => self.nodes_since = Some(now),
             WatchedKind::Pods => {}
         }
+    }
+}
+
+impl EngineMonitor for NodeLifecycleMonitor {
+    type Engine = NodeLifecycleEngine;
+
+    fn of(engine: &NodeLifecycleEngine) -> Self {
+        let (is_new, config) = (!engine.is_synced() && engine.stats().nodes == 0, engine.config().clone());
+        if is_new { Self::of_new_engine(config) } else { Self::of_running_engine(config) }
+    }
+
+    fn input(&mut self, input: &NodeLifecycleInput, now: Now) {
+        let now = now.mono;
+        match input {
+            NodeLifecycleInput::Nodes(event) => self.node_event(event, now),
+            NodeLifecycleInput::Leases(event) => self.lease_event(event, now),
+            NodeLifecycleInput::StreamLost { stream, since } => {
+                self.lost.entry(*stream).and_modify(|lost| *lost = (*lost).min(*since)).or_insert(*since);
+            }
+            NodeLifecycleInput::StreamRecovered { stream } => self.recovered(*stream, now),
+            NodeLifecycleInput::ProcessPaused { since } => self.gap(WatchedKind::Leases, *since, now),
+            NodeLifecycleInput::BecameLeader => {
+                self.zones.values_mut().for_each(|turns| *turns = ZoneTurns { last: now, before: now });
+            }
+            NodeLifecycleInput::Confirmed { node, sent, result: Ok(live) } => {
+                self.confirmed(node, *sent, live, now);
+            }
+            NodeLifecycleInput::Written { node, result: Err(_) } => {
+                // The write may have no effect, so its token may have returned.
+                if let Some(turns) = self.nodes.get(node).and_then(|known| self.zones.get_mut(known.zone())) {
+                    turns.last = turns.before;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn effect(&mut self, effect: &NodeLifecycleEffect, now: Now) -> Result<(), RequestViolation> {
+        let (node, checked) = match effect {
+            NodeLifecycleEffect::PatchTaints { node, add, remove, why, .. } => {
+                let is_first = !add.no_execute().is_empty() && remove.no_execute().is_empty();
+                let silent = matches!(why, TaintCause::Silent { .. });
+                (node, self.check_taints(&node.name, (*add, is_first, silent), now.mono))
+            }
+            NodeLifecycleEffect::SetConditionsUnknown { node, .. } => {
+                (node, self.check_silent(&node.name, now.mono))
+            }
+            NodeLifecycleEffect::ReadNode { .. }
+            | NodeLifecycleEffect::PatchLabels { .. }
+            | NodeLifecycleEffect::SetPodNotReady { .. } => return Ok(()),
+        };
+        checked.map_err(|(property, reason)| RequestViolation {
+            property,
+            at: now,
+            node: node.name.clone(),
+            pod: None,
+            reason,
+        })
     }
 }

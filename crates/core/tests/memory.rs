@@ -13,6 +13,7 @@ use std::alloc::System;
 use taintward_core::admission::pool::{PodOnNodeFact, PodsOnNodes};
 use taintward_core::admission::request::PodIdentity;
 use taintward_core::engine::{Engine, Lane};
+use taintward_core::engine_monitor::EngineMonitor as _;
 use taintward_core::eviction::EvictionInput;
 use taintward_core::eviction_monitor::EvictionMonitor;
 use taintward_core::fact::{PodFact, PodOwnerKind};

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 use taintward_core::engine::Lane;
+use taintward_core::engine_monitor::EngineMonitor as _;
 use taintward_core::eviction::{EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice};
 use taintward_core::eviction_monitor::EvictionMonitor;
 use taintward_core::testkit::node;

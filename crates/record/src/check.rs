@@ -1,53 +1,55 @@
-//! Checks the requests in a record by the monitor of evictions.
+//! Checks the requests in a record by the monitors of their engines.
 
-use crate::call::{EngineCall, RecordedCall};
-use taintward_core::engine::Engine as _;
-use taintward_core::eviction::EvictionEngine;
-use taintward_core::eviction_monitor::{EvictionMonitor, EvictionViolation};
+use crate::call::{EngineCall, RecordedCall, RecordedEngine};
+use taintward_core::engine_monitor::{EngineMonitor, RequestViolation};
 use taintward_core::time::Now;
 
-/// How many violations are kept; more are counted.
+/// How many violations of a controller are kept; more are counted.
 const KEPT_MAX: usize = 100;
 
-/// The requests of taint-eviction-controller that violate a property.
-#[derive(Default)]
-pub(crate) struct EvictionCheck {
-    monitor: EvictionMonitor,
+/// The requests of a controller that violate a property.
+pub(crate) struct RecordCheck<M> {
+    monitor: Option<M>,
     checked: usize,
-    violations: Vec<EvictionViolation>,
+    violations: Vec<RequestViolation>,
     violated: usize,
 }
 
 /// What a check has found.
-#[derive(Clone, Copy, Debug)]
-pub struct CheckSummary<'c> {
+#[derive(Clone, Debug, Default)]
+pub struct CheckSummary {
     /// The requests that were checked.
     pub checked: usize,
     /// Those that violate a property.
     pub violated: usize,
     /// The first of them.
-    pub violations: &'c [EvictionViolation],
+    pub violations: Vec<RequestViolation>,
 }
 
-impl EvictionCheck {
+impl<M> Default for RecordCheck<M> {
+    fn default() -> Self {
+        Self { monitor: None, checked: 0, violations: Vec::new(), violated: 0 }
+    }
+}
+
+impl<M: EngineMonitor> RecordCheck<M>
+where
+    M::Engine: RecordedEngine + PartialEq,
+{
     /// A segment begins. A monitor goes on if the engine does.
-    pub(crate) fn begin(&mut self, engine: &EvictionEngine, followed: Option<&EvictionEngine>) {
-        if followed == Some(engine) {
-            return;
+    pub(crate) fn begin(&mut self, engine: &M::Engine, followed: Option<&M::Engine>) {
+        if followed != Some(engine) {
+            self.monitor = Some(M::of(engine));
         }
-        let is_new = !engine.is_synced() && engine.stats().nodes == 0 && engine.stats().pods == 0;
-        self.monitor = match is_new {
-            true => EvictionMonitor::of_new_engine(engine.numeric()),
-            false => EvictionMonitor::of_running_engine(engine.numeric()),
-        };
     }
 
-    pub(crate) fn call(&mut self, call: &RecordedCall<EvictionEngine>, now: Now) {
+    pub(crate) fn call(&mut self, call: &RecordedCall<M::Engine>, now: Now) {
+        let Some(monitor) = &mut self.monitor else { return };
         match call {
-            EngineCall::Handle(input) => self.monitor.input(input, now),
+            EngineCall::Handle(input) => monitor.input(input, now),
             EngineCall::Pull(_, Some(effect)) => {
                 self.checked += 1;
-                if let Err(violation) = self.monitor.effect(effect, now) {
+                if let Err(violation) = monitor.effect(effect, now) {
                     self.violated += 1;
                     if self.violations.len() < KEPT_MAX {
                         self.violations.push(violation);
@@ -58,8 +60,9 @@ impl EvictionCheck {
         }
     }
 
-    pub(crate) fn summary(&self) -> CheckSummary<'_> {
-        let Self { checked, violated, violations, .. } = self;
-        CheckSummary { checked: *checked, violated: *violated, violations }
+    pub(crate) fn add_to(&self, summary: &mut CheckSummary) {
+        summary.checked += self.checked;
+        summary.violated += self.violated;
+        summary.violations.extend_from_slice(&self.violations);
     }
 }

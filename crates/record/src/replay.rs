@@ -2,15 +2,16 @@
 //! are compared with those that were recorded.
 
 use crate::call::{EngineCall, RecordedCall, RecordedEngine};
-use crate::check::{CheckSummary, EvictionCheck};
+use crate::check::{CheckSummary, RecordCheck};
 use crate::error::RecordError;
 use crate::follower::{CallVisitor, EngineFollower};
 use crate::frame::{Frame, RecordedController};
 use crate::reader::RecordReader;
 use std::fmt::{self, Debug};
 use std::io::BufRead;
-use taintward_core::eviction::EvictionEngine;
-use taintward_core::node_lifecycle::NodeLifecycleEngine;
+use taintward_core::engine_monitor::EngineMonitor;
+use taintward_core::eviction_monitor::EvictionMonitor;
+use taintward_core::node_lifecycle_monitor::NodeLifecycleMonitor;
 use taintward_core::time::Now;
 use taintward_core::toleration_seconds::TolerationSecondsEngine;
 
@@ -67,8 +68,8 @@ pub enum ReplayError {
 
 /// The replay of a record, which may have several files.
 pub struct Replay {
-    eviction: EvictionReplay,
-    nodes: ControllerReplay<NodeLifecycleEngine>,
+    eviction: CheckedReplay<EvictionMonitor>,
+    nodes: CheckedReplay<NodeLifecycleMonitor>,
     seconds: ControllerReplay<TolerationSecondsEngine>,
 }
 
@@ -76,8 +77,8 @@ impl Replay {
     /// A replay that has read nothing yet.
     pub fn new() -> Self {
         Self {
-            eviction: EvictionReplay::new(),
-            nodes: ControllerReplay::new(RecordedController::NodeLifecycle),
+            eviction: CheckedReplay::new(RecordedController::TaintEviction),
+            nodes: CheckedReplay::new(RecordedController::NodeLifecycle),
             seconds: ControllerReplay::new(RecordedController::TolerationSeconds),
         }
     }
@@ -102,9 +103,14 @@ impl Replay {
         }
     }
 
-    /// What the monitor of evictions found in the record; it is checked as far as it was replayed.
-    pub fn check(&self) -> CheckSummary<'_> {
-        self.eviction.check.summary()
+    /// What the monitors found in the record; it is checked as far as it was replayed. The violations are in the order of their
+    /// times.
+    pub fn check(&self) -> CheckSummary {
+        let mut summary = CheckSummary::default();
+        self.eviction.check.add_to(&mut summary);
+        self.nodes.check.add_to(&mut summary);
+        summary.violations.sort_by_key(|violation| violation.at.wall);
+        summary
     }
 
     /// What was replayed, of each controller in the record.
@@ -126,24 +132,26 @@ struct ControllerReplay<E> {
     comparison: CallComparison,
 }
 
-/// The replay of taint-eviction-controller, whose requests are checked as well.
-struct EvictionReplay {
-    follower: EngineFollower<EvictionEngine>,
-    check: EvictionCheck,
+/// The replay of a controller whose requests are checked as well.
+struct CheckedReplay<M: EngineMonitor> {
+    follower: EngineFollower<M::Engine>,
+    check: RecordCheck<M>,
     comparison: CallComparison,
 }
 
 /// Both look at each call.
-struct CheckedComparison<'r> {
-    check: &'r mut EvictionCheck,
+struct CheckedComparison<'r, M> {
+    check: &'r mut RecordCheck<M>,
     comparison: &'r mut CallComparison,
 }
 
-impl EvictionReplay {
-    fn new() -> Self {
-        let ControllerReplay { follower, comparison } =
-            ControllerReplay::new(RecordedController::TaintEviction);
-        Self { follower, check: EvictionCheck::default(), comparison }
+impl<M: EngineMonitor> CheckedReplay<M>
+where
+    M::Engine: RecordedEngine + PartialEq,
+{
+    fn new(controller: RecordedController) -> Self {
+        let ControllerReplay { follower, comparison } = ControllerReplay::new(controller);
+        Self { follower, check: RecordCheck::default(), comparison }
     }
 
     fn read(&mut self, frame: &Frame) -> Result<(), RecordError> {
@@ -152,18 +160,21 @@ impl EvictionReplay {
     }
 }
 
-impl CallVisitor<EvictionEngine> for CheckedComparison<'_> {
+impl<M: EngineMonitor> CallVisitor<M::Engine> for CheckedComparison<'_, M>
+where
+    M::Engine: RecordedEngine + PartialEq,
+{
     type Error = RecordError;
 
-    fn begin(&mut self, engine: &EvictionEngine, followed: Option<&EvictionEngine>) {
+    fn begin(&mut self, engine: &M::Engine, followed: Option<&M::Engine>) {
         self.check.begin(engine, followed);
         self.comparison.begin(engine, followed);
     }
 
     fn call(
         &mut self,
-        engine: &mut EvictionEngine,
-        call: RecordedCall<EvictionEngine>,
+        engine: &mut M::Engine,
+        call: RecordedCall<M::Engine>,
         now: Now,
     ) -> Result<(), RecordError> {
         self.check.call(&call, now);

@@ -49,6 +49,7 @@ pub(crate) async fn run(
         inflict::prepare(campaign, *fault).await?;
     }
     campaign.audit.read()?;
+    let opened = campaign.timeline.now();
     let settings = ControllerSettings {
         who,
         contenders,
@@ -70,6 +71,7 @@ pub(crate) async fn run(
         inflict::end(campaign, &mut controllers, one).await?;
     }
     let window = EpisodeWindow {
+        opened,
         started,
         begin,
         end: campaign.timeline.now(),
@@ -150,7 +152,8 @@ fn read(
             };
             for (uid, pod) in history.pods().iter().filter(|(uid, _)| !logged.contains(*uid)) {
                 let first = pod.states.iter().find(|state| state.is_terminating).map(|state| state.at);
-                if let Some(ended) = first.or(pod.gone).filter(|ended| !by_others(&pod.name, *ended)) {
+                let ended = first.or(pod.gone).filter(|ended| *ended > window.opened);
+                if let Some(ended) = ended.filter(|ended| !by_others(&pod.name, *ended)) {
                     let uid = uid.clone();
                     deletions.push(Deletion {
                         uid,

@@ -27,6 +27,8 @@ pub(crate) struct Deletion {
 /// When a fault was there, and when the controller was.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EpisodeWindow {
+    /// The audit log was empty.
+    pub(crate) opened: f64,
     /// The controller was ready.
     pub(crate) started: f64,
     pub(crate) begin: f64,
@@ -236,7 +238,7 @@ mod tests {
     use serde_json::{Value, json};
 
     const WINDOW: EpisodeWindow =
-        EpisodeWindow { started: 0.0, begin: 20.0, end: 25.0, excuses: true, restored: false };
+        EpisodeWindow { opened: 0.0, started: 0.0, begin: 20.0, end: 25.0, excuses: true, restored: false };
 
     /// A node with a taint that was sent at 10 and observed at 10.5, and a pod that tolerates it for these seconds.
     fn history(seconds: Option<i64>) -> History {

@@ -1,10 +1,10 @@
 //! Defines the label of the properties that requests are checked by.
 
-use taintward_core::eviction_monitor::EvictionProperty;
+use taintward_core::engine_monitor::RequestProperty;
 use taintward_server::closed_label;
 
 closed_label! {
-    /// A property that a request of taint-eviction-controller violates.
+    /// A property that a request of taint-eviction-controller or of node-lifecycle-controller violates.
     PropertyLabel, "property", {
         /// The right pod, in a version that was observed.
         RightPod => "S1",
@@ -12,6 +12,10 @@ closed_label! {
         Confirmed => "S2",
         /// Not before the pod's tolerations end.
         NotEarly => "S3",
+        /// Not faster than the rate of a zone, and never while no node is ready.
+        Rate => "S6",
+        /// A live read, and a whole grace period without a heartbeat.
+        Silent => "S7",
         /// One deletion of a pod, and only of a live one.
         Once => "S10",
         /// Not if the pod or its node cannot be decoded.
@@ -19,14 +23,16 @@ closed_label! {
     }
 }
 
-impl From<EvictionProperty> for PropertyLabel {
-    fn from(property: EvictionProperty) -> Self {
+impl From<RequestProperty> for PropertyLabel {
+    fn from(property: RequestProperty) -> Self {
         match property {
-            EvictionProperty::RightPod => Self::RightPod,
-            EvictionProperty::Confirmed => Self::Confirmed,
-            EvictionProperty::NotEarly => Self::NotEarly,
-            EvictionProperty::Once => Self::Once,
-            EvictionProperty::Decoded => Self::Decoded,
+            RequestProperty::RightPod => Self::RightPod,
+            RequestProperty::Confirmed => Self::Confirmed,
+            RequestProperty::NotEarly => Self::NotEarly,
+            RequestProperty::Rate => Self::Rate,
+            RequestProperty::Silent => Self::Silent,
+            RequestProperty::Once => Self::Once,
+            RequestProperty::Decoded => Self::Decoded,
         }
     }
 }

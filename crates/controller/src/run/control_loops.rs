@@ -6,16 +6,20 @@ use crate::controller::Controller;
 use crate::controller_context::ControllerContext;
 use crate::dedicated_pools::{DedicatedPoolController, PoolStreamDemand};
 use crate::eviction::progress::ProgressReporter;
-use crate::eviction::{EvictionController, PolicyFollower, RequestMonitor};
+use crate::eviction::{EvictionController, PolicyFollower};
 use crate::node_lifecycle::NodeLifecycleController;
+use crate::request_monitor::RequestMonitor;
 use crate::settings::{ControllerSettings, EnabledControllers, EvictionScope, WriteMode};
 use crate::tapped_engine::TappedEngine;
 use crate::toleration_seconds::TolerationSecondsController;
 use crate::write_permission::WritePermission;
 use std::sync::Arc;
 use taintward_core::dedicated_pools::{DedicatedPoolConfig, DedicatedPoolEngine};
+use taintward_core::engine_monitor::EngineMonitor;
 use taintward_core::eviction::EvictionEngine;
+use taintward_core::eviction_monitor::EvictionMonitor;
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleEngine};
+use taintward_core::node_lifecycle_monitor::NodeLifecycleMonitor;
 use taintward_core::toleration_seconds::TolerationSecondsEngine;
 use taintward_kube::api::ApiClient;
 use taintward_kube::clock::Clock;
@@ -59,6 +63,11 @@ impl ControlLoops<'_> {
         tap.into_iter().map(|tap| -> Box<dyn CallTap<E>> { Box::new(tap) }).collect()
     }
 
+    /// The check of an engine's requests.
+    fn monitor<M: EngineMonitor + Send + 'static>(&self, engine: &M::Engine) -> Box<dyn CallTap<M::Engine>> {
+        Box::new(RequestMonitor::<M>::new(engine, Arc::clone(&self.health_state.metrics)))
+    }
+
     pub(super) fn eviction(
         &self,
         scope: EvictionScope,
@@ -71,7 +80,7 @@ impl ControlLoops<'_> {
         let controller = EvictionController::new(scope, (hold, policies), stamp_taints, relist_now, progress);
         let engine = EvictionEngine::new(config(self.settings));
         let mut taps = self.record(RecordedController::TaintEviction);
-        taps.push(Box::new(RequestMonitor::new(&engine, Arc::clone(&self.health_state.metrics))));
+        taps.push(self.monitor::<EvictionMonitor>(&engine));
         let engine = TappedEngine::new(engine, taps);
         self.control_loop(engine, controller, &self.health_state.eviction)
     }
@@ -83,8 +92,10 @@ impl ControlLoops<'_> {
         hold: watch::Sender<bool>,
     ) -> ControlLoop<NodeLifecycleController> {
         let controller = NodeLifecycleController::new(&config, nodes, leases, hold);
-        let taps = self.record(RecordedController::NodeLifecycle);
-        let engine = TappedEngine::new(NodeLifecycleEngine::new(config), taps);
+        let engine = NodeLifecycleEngine::new(config);
+        let mut taps = self.record(RecordedController::NodeLifecycle);
+        taps.push(self.monitor::<NodeLifecycleMonitor>(&engine));
+        let engine = TappedEngine::new(engine, taps);
         self.control_loop(engine, controller, &self.health_state.node_lifecycle)
     }
 

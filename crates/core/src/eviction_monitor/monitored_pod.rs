@@ -1,6 +1,6 @@
 //! Keeps what is known of a pod, in few bytes: a process may check the requests for hundreds of thousands of pods.
 
-use super::EvictionProperty;
+use crate::engine_monitor::RequestProperty;
 use crate::fact::{PodFact, PodLifePhase};
 use crate::hash::fnv1a;
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
@@ -179,8 +179,8 @@ impl MonitoredPod {
         pod: &PodRef,
         name: &PodName,
         version: Option<ResourceVersion>,
-    ) -> Result<(), (EvictionProperty, String)> {
-        let wrong = |reason: &str| Err((EvictionProperty::RightPod, reason.into()));
+    ) -> Result<(), (RequestProperty, String)> {
+        let wrong = |reason: &str| Err((RequestProperty::RightPod, reason.into()));
         if self.names != NamesHash::of(&pod.node, name) {
             return wrong("the pod with this UID has another name or node");
         }
@@ -193,9 +193,9 @@ impl MonitoredPod {
         Ok(())
     }
 
-    pub(super) fn check_phase(&self) -> Result<(), (EvictionProperty, String)> {
+    pub(super) fn check_phase(&self) -> Result<(), (RequestProperty, String)> {
         if !self.is_decodable {
-            return Err((EvictionProperty::Decoded, "it cannot be decoded".into()));
+            return Err((RequestProperty::Decoded, "it cannot be decoded".into()));
         }
         let reason = match self.life_phase {
             _ if self.deletion != PodDeletion::NotAccepted => {
@@ -206,7 +206,7 @@ impl MonitoredPod {
             PodLifePhase::Live if self.is_mirror => "it is a mirror pod",
             PodLifePhase::Live => return Ok(()),
         };
-        Err((EvictionProperty::Once, reason.into()))
+        Err((RequestProperty::Once, reason.into()))
     }
 
     /// Whether this taint may evict the pod now. `start`: it has not begun before; `None`: it may have begun long ago.

@@ -1,7 +1,8 @@
 //! Tests each property both ways: with a history that holds it, and with one that violates it.
 
-use super::{EvictionMonitor, EvictionProperty};
+use super::EvictionMonitor;
 use crate::engine::LiveRead;
+use crate::engine_monitor::{EngineMonitor as _, RequestProperty};
 use crate::eviction::{EvictionEffect, EvictionInput};
 use crate::fact::{NodeFact, PodFact, PodLifePhase};
 use crate::identity::{NodeName, PodName, ResourceVersion};
@@ -57,12 +58,12 @@ impl MonitorHarness {
     }
 
     /// The property that a deletion violates, which rests on the read of second 70.
-    fn deletion(&self, second: i64) -> Option<EvictionProperty> {
+    fn deletion(&self, second: i64) -> Option<RequestProperty> {
         self.violated(&deletion("default/p", Some(5)), second)
     }
 
-    fn violated(&self, effect: &EvictionEffect, second: i64) -> Option<EvictionProperty> {
-        self.monitor.effect(effect, at(second)).err().map(|violation| violation.property)
+    fn violated(&self, effect: &EvictionEffect, second: i64) -> Option<RequestProperty> {
+        self.monitor.clone().effect(effect, at(second)).err().map(|violation| violation.property)
     }
 }
 
@@ -92,35 +93,35 @@ fn s1_the_right_pod_in_a_version_that_was_observed() {
     assert_eq!(harness.deletion(70), None);
     assert_eq!(harness.violated(&deletion("default/p", None), 70), None);
     for wrong in [deletion("default/p", Some(4)), deletion("default/q", Some(5))] {
-        assert_eq!(harness.violated(&wrong, 70), Some(EvictionProperty::RightPod));
+        assert_eq!(harness.violated(&wrong, 70), Some(RequestProperty::RightPod));
     }
     // The version of the response to the condition counts as well.
     let result = Ok(Some(ResourceVersion(8)));
     harness.input(EvictionInput::Marked { pod: pod_ref("p"), result }, 70);
     assert_eq!(harness.violated(&deletion("default/p", Some(8)), 70), None);
     harness.input(EvictionInput::Pods(ObjectEvent::Deleted(ObjectRef::from(pod_ref("p")))), 70);
-    assert_eq!(harness.deletion(70), Some(EvictionProperty::RightPod));
+    assert_eq!(harness.deletion(70), Some(RequestProperty::RightPod));
 }
 
 #[test]
 fn s2_a_recent_read_of_the_node_and_complete_lists() {
     let harness = MonitorHarness::due();
-    assert_eq!((harness.deletion(75), harness.deletion(76)), (None, Some(EvictionProperty::Confirmed)));
+    assert_eq!((harness.deletion(75), harness.deletion(76)), (None, Some(RequestProperty::Confirmed)));
     let mut unread = MonitorHarness::new();
     unread.node(tainted(), false, 10);
-    assert_eq!(unread.deletion(70), Some(EvictionProperty::Confirmed));
+    assert_eq!(unread.deletion(70), Some(RequestProperty::Confirmed));
     // The condition comes before the read.
     let (pod, name) = (pod_ref("p"), PodName::new("default", "p"));
     let mark = EvictionEffect::SetDisruptionTarget { pod, name, version: None, generation: 1, slow: false };
     assert_eq!(unread.violated(&mark, 70), None);
-    let early = EvictionMonitor::of_new_engine(NumericOperators::Off);
+    let mut early = EvictionMonitor::of_new_engine(NumericOperators::Off);
     let violation = early.effect(&deletion("default/p", None), at(70)).unwrap_err();
     assert_eq!(
         alloc::string::ToString::to_string(&violation),
         "S2: pod default/p (UID p) on node n1: the first lists are not complete"
     );
     // A monitor that did not see the begin knows nothing of the pod.
-    let late = EvictionMonitor::of_running_engine(NumericOperators::Off);
+    let mut late = EvictionMonitor::of_running_engine(NumericOperators::Off);
     assert_eq!(late.effect(&deletion("default/p", None), at(70)), Ok(()));
 }
 
@@ -129,19 +130,19 @@ fn s3_not_before_its_tolerations_end() {
     let mut harness = MonitorHarness::new();
     harness.node(tainted(), false, 11);
     harness.read(tainted(), 70);
-    assert_eq!((harness.deletion(70), harness.deletion(71)), (Some(EvictionProperty::NotEarly), None));
+    assert_eq!((harness.deletion(70), harness.deletion(71)), (Some(RequestProperty::NotEarly), None));
     // The read shows that the taint is gone, or the pod tolerates it.
     harness.read(node("n1"), 70);
-    assert_eq!(harness.deletion(71), Some(EvictionProperty::NotEarly));
+    assert_eq!(harness.deletion(71), Some(RequestProperty::NotEarly));
     for tolerations in
         [toleration("k", None), toleration_of("k", "Near", "", "NoExecute"), toleration("k", Some(61))]
     {
         let mut harness = MonitorHarness::due();
         harness.pod(counting(5).tolerates([tolerations]), false, 20);
-        assert_eq!(harness.deletion(70), Some(EvictionProperty::NotEarly));
+        assert_eq!(harness.deletion(70), Some(RequestProperty::NotEarly));
     }
     // A taint that was listed may be older than the list, but not than its timeAdded.
-    for (added, violated) in [(10, None), (11, Some(EvictionProperty::NotEarly))] {
+    for (added, violated) in [(10, None), (11, Some(RequestProperty::NotEarly))] {
         let mut harness = MonitorHarness::new();
         let listed = node("n1").tainted([taint("k").added(at(added).wall)]);
         harness.node(listed.clone(), true, 69);
@@ -168,7 +169,7 @@ fn s3_not_before_its_tolerations_end() {
 fn s10_one_deletion_of_a_live_pod() {
     let mut harness = MonitorHarness::due();
     harness.input(EvictionInput::Deleted { pod: pod_ref("p"), result: Ok(()) }, 70);
-    assert_eq!(harness.deletion(71), Some(EvictionProperty::Once));
+    assert_eq!(harness.deletion(71), Some(RequestProperty::Once));
     harness.pod(counting(6), false, 72);
     assert_eq!(harness.deletion(72), None, "it lives in a newer version");
     for fact in [
@@ -178,7 +179,7 @@ fn s10_one_deletion_of_a_live_pod() {
     ] {
         let mut harness = MonitorHarness::due();
         harness.pod(fact, false, 69);
-        assert_eq!(harness.deletion(70), Some(EvictionProperty::Once));
+        assert_eq!(harness.deletion(70), Some(RequestProperty::Once));
     }
     // A list that began after the deletion shows the pod: it was not carried out.
     let mut listed = MonitorHarness::due();
@@ -192,10 +193,10 @@ fn s10_one_deletion_of_a_live_pod() {
 fn s11_nothing_that_cannot_be_decoded() {
     let mut harness = MonitorHarness::due();
     harness.input(EvictionInput::Pods(ObjectEvent::Undecodable(pod_ref("p").into())), 70);
-    assert_eq!(harness.deletion(70), Some(EvictionProperty::Decoded));
+    assert_eq!(harness.deletion(70), Some(RequestProperty::Decoded));
     harness.pod(counting(5), false, 70);
     assert_eq!(harness.deletion(70), None);
     let object = ObjectRef::node(&NodeName::new("n1"), None);
     harness.input(EvictionInput::Nodes(ObjectEvent::Undecodable(object)), 70);
-    assert_eq!(harness.deletion(70), Some(EvictionProperty::Decoded));
+    assert_eq!(harness.deletion(70), Some(RequestProperty::Decoded));
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use taintward_core::engine::{Engine, Lane};
+use taintward_core::engine_monitor::EngineMonitor as _;
 use taintward_core::node_lifecycle::{
     NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleInput, NodeLifecycleNotice,
 };

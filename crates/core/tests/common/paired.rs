@@ -5,6 +5,7 @@ use super::EPOCH;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use taintward_core::engine::{Engine, Lane};
+use taintward_core::engine_monitor::EngineMonitor as _;
 use taintward_core::eviction::{
     EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
@@ -139,7 +140,7 @@ impl Engine for PairedEngine {
         if let Some(beside) = &mut self.beside_policy {
             assert_eq!(beside.next_effect(lane, now), effect, "a policy that selects nothing changes it");
         }
-        let checked = self.monitor.as_ref().zip(effect.as_ref());
+        let checked = self.monitor.as_mut().zip(effect.as_ref());
         if let Some(violation) = checked.and_then(|(monitor, effect)| monitor.effect(effect, now).err()) {
             panic!("{violation}");
         }

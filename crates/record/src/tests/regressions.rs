@@ -4,7 +4,7 @@
 //! - `cargo xtask regress FILE` adds one. `REGRESSIONS=overwrite` writes the texts again: read the difference.
 
 use crate::call::EngineCall;
-use crate::check::EvictionCheck;
+use crate::check::{CheckSummary, RecordCheck};
 use crate::follower::{CallVisitor, EngineFollower};
 use crate::{RecordError, RecordReader, RecordedCall, RecordedController};
 use std::fmt::Write as _;
@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 use taintward_core::engine::Engine as _;
 use taintward_core::eviction::EvictionEngine;
+use taintward_core::eviction_monitor::EvictionMonitor;
 use taintward_core::time::{Mono, Now};
 
 /// What the engine decides from the inputs of a record, whatever was decided then.
 #[derive(Default)]
 struct Decisions {
-    check: EvictionCheck,
+    check: RecordCheck<EvictionMonitor>,
     since: Option<Mono>,
     text: String,
 }
@@ -67,7 +68,9 @@ fn decisions(path: &Path) -> String {
             follower.read(&frame, &mut decisions).unwrap();
         }
     }
-    let violations = decisions.check.summary().violations;
+    let mut summary = CheckSummary::default();
+    decisions.check.add_to(&mut summary);
+    let violations = summary.violations;
     assert!(violations.is_empty(), "{}: {violations:?}", path.display());
     decisions.text
 }
