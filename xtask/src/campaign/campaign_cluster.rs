@@ -2,7 +2,7 @@
 
 use super::churn::{Churn, ChurnMode, GUARDED};
 use super::faulty_link::FaultyLink;
-use super::timeline::Timeline;
+use super::timeline::CampaignTimeline;
 use crate::bench::faults::{FaultProxy, bind_controller_manager};
 use crate::contender::Contender;
 use crate::sources;
@@ -30,7 +30,7 @@ pub(crate) struct CampaignCluster {
     pub(crate) cluster: Cluster,
     pub(crate) account: Account,
     pub(crate) audit: AuditTail,
-    pub(crate) timeline: Arc<Timeline>,
+    pub(crate) timeline: Arc<CampaignTimeline>,
     pub(crate) kubelets: ChildProcess,
     _budgets: ChildProcess,
     pub(crate) link: FaultyLink,
@@ -68,7 +68,7 @@ impl CampaignCluster {
         let link = FaultyLink::open(cluster.port(DISTURBED)).await?;
         let proxy = FaultProxy::start(&cluster, &identity).await?;
         let kubeconfig = cluster.kubeconfig_with(&identity, link.port)?;
-        let timeline = Timeline::new();
+        let timeline = CampaignTimeline::new();
         let mut tasks = timeline.follow(&admin);
         let (modes, mode) = watch::channel(ChurnMode::default());
         let mut churn = Churn::new(admin.clone(), Arc::clone(&timeline), mode, seed);

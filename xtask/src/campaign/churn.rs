@@ -3,7 +3,7 @@
 //! - Each change has a number (`history.rs`), and demands the version that it is based on: a change that arrives late is rejected.
 
 use super::history::CHANGE;
-use super::timeline::Timeline;
+use super::timeline::CampaignTimeline;
 use anyhow::Result;
 use fastrand::Rng;
 use jiff::Timestamp;
@@ -44,7 +44,7 @@ pub(crate) struct ChurnMode {
 /// Who changes everything.
 pub(crate) struct Churn {
     api: TestApi,
-    timeline: Arc<Timeline>,
+    timeline: Arc<CampaignTimeline>,
     modes: watch::Receiver<ChurnMode>,
     rng: Rng,
     created: u64,
@@ -59,7 +59,7 @@ pub(crate) fn node_name(index: usize) -> String {
 impl Churn {
     pub(crate) fn new(
         api: TestApi,
-        timeline: Arc<Timeline>,
+        timeline: Arc<CampaignTimeline>,
         modes: watch::Receiver<ChurnMode>,
         seed: u64,
     ) -> Self {

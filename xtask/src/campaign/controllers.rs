@@ -17,7 +17,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How the controller is started.
 #[derive(Clone, Copy)]
-pub(crate) struct ControllerSettings<'a> {
+pub(crate) struct CampaignSettings<'a> {
     pub(crate) who: Contender,
     pub(crate) contenders: &'a Contenders,
     pub(crate) is_elected: bool,
@@ -28,7 +28,7 @@ pub(crate) struct ControllerSettings<'a> {
 
 /// The replicas of an episode.
 pub(crate) struct CampaignControllers<'a> {
-    settings: ControllerSettings<'a>,
+    settings: CampaignSettings<'a>,
     replicas: Vec<ServerProcess>,
     records: Vec<PathBuf>,
     /// The logs of the processes that have ended.
@@ -36,7 +36,7 @@ pub(crate) struct CampaignControllers<'a> {
 }
 
 impl<'a> CampaignControllers<'a> {
-    pub(crate) async fn start(campaign: &CampaignCluster, settings: ControllerSettings<'a>) -> Result<Self> {
+    pub(crate) async fn start(campaign: &CampaignCluster, settings: CampaignSettings<'a>) -> Result<Self> {
         let mut this = Self { settings, replicas: Vec::new(), records: Vec::new(), log: String::new() };
         for replica in 0..if settings.is_elected { 2 } else { 1 } {
             let process = this.launch(campaign, replica).await?;
@@ -49,7 +49,7 @@ impl<'a> CampaignControllers<'a> {
     }
 
     async fn launch(&mut self, campaign: &CampaignCluster, replica: usize) -> Result<ServerProcess> {
-        let ControllerSettings { who, contenders, is_elected, has_policies, folder } = self.settings;
+        let CampaignSettings { who, contenders, is_elected, has_policies, folder } = self.settings;
         let mut flags = Vec::new();
         if who != Contender::Original {
             let record = folder.join(format!("record-{}", self.records.len()));

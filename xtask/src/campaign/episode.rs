@@ -2,10 +2,10 @@
 
 use super::campaign_cluster::CampaignCluster;
 use super::campaign_fault::CampaignFault;
-use super::controllers::{CampaignControllers, ControllerSettings};
+use super::controllers::{CampaignControllers, CampaignSettings};
 use super::episode_plan::EpisodePlan;
 use super::inflict;
-use super::judge::{self, Deletion, EpisodeVerdict, EpisodeWindow, Misdeed};
+use super::judge::{self, EpisodeVerdict, EpisodeWindow, JudgedDeletion, Misdeed};
 use crate::contender::{Contender, Contenders};
 use anyhow::{Context as _, Result};
 use fastrand::Rng;
@@ -44,13 +44,13 @@ pub(crate) async fn run(
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     let mut rng = Rng::with_seed(plan.seed);
-    campaign.timeline.with(super::history::History::forget_past);
+    campaign.timeline.with(super::history::CampaignHistory::forget_past);
     for fault in &plan.faults {
         inflict::prepare(campaign, *fault).await?;
     }
     campaign.audit.read()?;
     let opened = campaign.timeline.now();
-    let settings = ControllerSettings {
+    let settings = CampaignSettings {
         who,
         contenders,
         is_elected: plan.any(CampaignFault::is_elected),
@@ -140,7 +140,7 @@ fn read(
             let version = entry.request.pointer("/preconditions/resourceVersion");
             let version = version.and_then(|version| version.as_str()).map(str::to_owned);
             let uid = uids.get(entry.name.as_str()).map_or_else(|| entry.name.clone(), |uid| (*uid).clone());
-            deletions.push(Deletion { uid, version, received, completed, is_logged: true });
+            deletions.push(JudgedDeletion { uid, version, received, completed, is_logged: true });
         }
         if loses_log {
             let logged: BTreeSet<_> = deletions.iter().map(|deletion| deletion.uid.clone()).collect();
@@ -155,7 +155,7 @@ fn read(
                 let ended = first.or(pod.gone).filter(|ended| *ended > window.opened);
                 if let Some(ended) = ended.filter(|ended| !by_others(&pod.name, *ended)) {
                     let uid = uid.clone();
-                    deletions.push(Deletion {
+                    deletions.push(JudgedDeletion {
                         uid,
                         version: None,
                         received: ended,

@@ -26,7 +26,7 @@ pub(crate) struct TaintRecord {
 
 /// A node from one change to the next.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct NodeState {
+pub(crate) struct NodeVersion {
     pub(crate) change: u64,
     pub(crate) uid: String,
     pub(crate) since: EffectiveTime,
@@ -36,7 +36,7 @@ pub(crate) struct NodeState {
 
 /// A version of a pod.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PodState {
+pub(crate) struct PodVersion {
     pub(crate) at: f64,
     pub(crate) version: String,
     /// The seconds that it tolerates a key; `None` is indefinitely.
@@ -49,26 +49,26 @@ pub(crate) struct PodState {
 
 /// A pod and all its versions.
 #[derive(Clone, Debug)]
-pub(crate) struct PodRecord {
+pub(crate) struct ObservedPod {
     pub(crate) name: String,
     pub(crate) node: String,
     pub(crate) created: EffectiveTime,
-    pub(crate) states: Vec<PodState>,
+    pub(crate) states: Vec<PodVersion>,
     /// When it was gone.
     pub(crate) gone: Option<f64>,
 }
 
 /// All nodes and pods.
 #[derive(Debug, Default)]
-pub(crate) struct History {
-    nodes: BTreeMap<String, Vec<NodeState>>,
-    pods: BTreeMap<String, PodRecord>,
+pub(crate) struct CampaignHistory {
+    nodes: BTreeMap<String, Vec<NodeVersion>>,
+    pods: BTreeMap<String, ObservedPod>,
     sent: BTreeMap<u64, f64>,
     /// Each state by its change: a restored store brings it back with the times of its taints.
-    written: BTreeMap<u64, NodeState>,
+    written: BTreeMap<u64, NodeVersion>,
 }
 
-impl History {
+impl CampaignHistory {
     /// A change is about to be sent; returns its number.
     pub(crate) fn send(&mut self, at: f64) -> u64 {
         let change = self.sent.len() as u64 + 1;
@@ -88,12 +88,12 @@ impl History {
     }
 
     /// The states of a node in order.
-    pub(crate) fn node(&self, name: &str) -> &[NodeState] {
+    pub(crate) fn node(&self, name: &str) -> &[NodeVersion] {
         self.nodes.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// All pods by UID.
-    pub(crate) const fn pods(&self) -> &BTreeMap<String, PodRecord> {
+    pub(crate) const fn pods(&self) -> &BTreeMap<String, ObservedPod> {
         &self.pods
     }
 
@@ -132,9 +132,9 @@ impl History {
             (key, kept.unwrap_or(TaintRecord { start: since, has_time }))
         };
         let taints = items.filter(|taint| taint["effect"] == "NoExecute").map(taint).collect();
-        let new = NodeState { change, uid, since, taints };
+        let new = NodeVersion { change, uid, since, taints };
         let state = match self.written.get(&change) {
-            Some(before) => NodeState {
+            Some(before) => NodeVersion {
                 since: EffectiveTime { earliest: before.since.earliest, latest: at },
                 ..before.clone()
             },
@@ -149,7 +149,7 @@ impl History {
         let Some(states) = self.nodes.get_mut(name) else { return };
         let earliest = states.last().map_or(at, |last| last.since.latest);
         let since = EffectiveTime { earliest, latest: at };
-        states.push(NodeState { change: 0, uid: String::new(), since, taints: BTreeMap::new() });
+        states.push(NodeVersion { change: 0, uid: String::new(), since, taints: BTreeMap::new() });
     }
 
     /// The watch shows a pod.
@@ -157,7 +157,7 @@ impl History {
         let (uid, version) = (text(pod, "/metadata/uid"), text(pod, "/metadata/resourceVersion"));
         let created =
             EffectiveTime { earliest: self.sent.get(&change_of(pod)).copied().unwrap_or(0.0), latest: at };
-        let record = self.pods.entry(uid).or_insert_with(|| PodRecord {
+        let record = self.pods.entry(uid).or_insert_with(|| ObservedPod {
             name: text(pod, "/metadata/name"),
             node: text(pod, "/spec/nodeName"),
             created,
@@ -174,7 +174,7 @@ impl History {
         }
         let is_terminating = pod.pointer("/metadata/deletionTimestamp").is_some();
         let is_half_deleted = is_terminating && pod["metadata"]["deletionGracePeriodSeconds"] == 0;
-        let state = PodState { at, version, tolerations, is_terminating, is_half_deleted };
+        let state = PodVersion { at, version, tolerations, is_terminating, is_half_deleted };
         if record.states.last().is_none_or(|last| last.version != state.version) {
             record.states.push(state);
         }

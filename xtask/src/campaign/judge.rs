@@ -4,7 +4,7 @@
 //!   server received the request (S2) and its response.
 //! - Lateness counts from the latest moment at which the pod was due, and from the end of a fault in which no pod can be deleted.
 
-use super::history::{History, NodeState, PodRecord, PodState, TaintRecord};
+use super::history::{CampaignHistory, NodeVersion, ObservedPod, PodVersion, TaintRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The largest age of the read of a node that a deletion may rest on (S2).
@@ -14,7 +14,7 @@ const TRANSIT_MAX: f64 = 1.5;
 
 /// A deletion of a pod that took effect.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Deletion {
+pub(crate) struct JudgedDeletion {
     pub(crate) uid: String,
     /// The resourceVersion that it demands.
     pub(crate) version: Option<String>,
@@ -65,7 +65,11 @@ pub(crate) struct EpisodeVerdict {
 }
 
 /// When a pod may leave because of a state of its node: at the earliest and at the latest.
-fn due(node: &NodeState, pod: &PodRecord, tolerations: &BTreeMap<String, Option<u32>>) -> Option<(f64, f64)> {
+fn due(
+    node: &NodeVersion,
+    pod: &ObservedPod,
+    tolerations: &BTreeMap<String, Option<u32>>,
+) -> Option<(f64, f64)> {
     let of_taint = |(key, taint): (&String, &TaintRecord)| {
         let seconds = match tolerations.get(key) {
             Some(None) => return None,
@@ -82,7 +86,7 @@ fn due(node: &NodeState, pod: &PodRecord, tolerations: &BTreeMap<String, Option<
 }
 
 /// Since when a pod has been due at `until`, judged by the latest possible times; `None` if it is not.
-fn due_since(history: &History, pod: &PodRecord, until: f64) -> Option<f64> {
+fn due_since(history: &CampaignHistory, pod: &ObservedPod, until: f64) -> Option<f64> {
     let nodes = history.node(&pod.node);
     let moments: BTreeSet<_> = nodes
         .iter()
@@ -116,8 +120,8 @@ impl Ord for Moment {
 }
 
 /// The pods that are due now, and still there.
-pub(crate) fn overdue(history: &History, now: f64) -> Vec<String> {
-    let is_overdue = |pod: &&PodRecord| {
+pub(crate) fn overdue(history: &CampaignHistory, now: f64) -> Vec<String> {
+    let is_overdue = |pod: &&ObservedPod| {
         let is_there = pod.gone.is_none() && pod.states.last().is_some_and(|state| !state.is_terminating);
         is_there && due_since(history, pod, now).is_some()
     };
@@ -126,8 +130,8 @@ pub(crate) fn overdue(history: &History, now: f64) -> Vec<String> {
 
 /// Judges all deletions. `reads` are the times of the controller's reads of nodes; `None` if it need not read.
 pub(crate) fn judge(
-    history: &History,
-    deletions: &[Deletion],
+    history: &CampaignHistory,
+    deletions: &[JudgedDeletion],
     reads: Option<&BTreeMap<String, Vec<f64>>>,
     window: EpisodeWindow,
 ) -> EpisodeVerdict {
@@ -169,8 +173,8 @@ pub(crate) fn judge(
 }
 
 /// What is known about a pod and its node, for people who look into a violation.
-fn facts(history: &History, pod: &PodRecord) -> String {
-    let of_node = |node: &NodeState| {
+fn facts(history: &CampaignHistory, pod: &ObservedPod) -> String {
+    let of_node = |node: &NodeVersion| {
         let taint =
             |(key, taint): (&String, &TaintRecord)| format!("{key} since {:.3}", taint.start.earliest);
         let taints: Vec<String> = node.taints.iter().map(taint).collect();
@@ -183,13 +187,13 @@ fn facts(history: &History, pod: &PodRecord) -> String {
 
 /// What is wrong with a deletion, if anything.
 fn misdeed(
-    history: &History,
-    pod: &PodRecord,
-    deletion: &Deletion,
+    history: &CampaignHistory,
+    pod: &ObservedPod,
+    deletion: &JudgedDeletion,
     restored: bool,
 ) -> Option<(Misdeed, String)> {
     let begin = deletion.received - READ_AGE_MAX;
-    let lasts = |states: &[NodeState], index: usize| {
+    let lasts = |states: &[NodeVersion], index: usize| {
         states.get(index + 1).map_or(f64::INFINITY, |next| next.since.latest)
     };
     let nodes = history.node(&pod.node);
@@ -214,17 +218,17 @@ fn misdeed(
 }
 
 /// The versions of a pod that a deletion may rest on.
-fn demanded<'p>(pod: &'p PodRecord, deletion: &Deletion, restored: bool) -> Vec<&'p PodState> {
-    let by_version = |state: &&PodState| deletion.version.as_ref() == Some(&state.version);
+fn demanded<'p>(pod: &'p ObservedPod, deletion: &JudgedDeletion, restored: bool) -> Vec<&'p PodVersion> {
+    let by_version = |state: &&PodVersion| deletion.version.as_ref() == Some(&state.version);
     // A restored store gives out versions a second time.
-    let exact: Vec<&PodState> = pod.states.iter().filter(by_version).collect();
+    let exact: Vec<&PodVersion> = pod.states.iter().filter(by_version).collect();
     if !exact.is_empty() {
         return exact;
     }
     // It may delete again what the store brought back before the watch shows that.
     let begin = if restored { 0.0 } else { deletion.received - READ_AGE_MAX };
     let until = |index: usize| pod.states.get(index + 1).map_or(f64::INFINITY, |next| next.at);
-    let is_possible = |(index, state): &(usize, &PodState)| {
+    let is_possible = |(index, state): &(usize, &PodVersion)| {
         until(*index) >= begin
             && (*index == 0 || pod.states[index - 1].at <= deletion.completed)
             && !state.is_terminating
@@ -241,8 +245,8 @@ mod tests {
         EpisodeWindow { opened: 0.0, started: 0.0, begin: 20.0, end: 25.0, excuses: true, restored: false };
 
     /// A node with a taint that was sent at 10 and observed at 10.5, and a pod that tolerates it for these seconds.
-    fn history(seconds: Option<i64>) -> History {
-        let mut history = History::default();
+    fn history(seconds: Option<i64>) -> CampaignHistory {
+        let mut history = CampaignHistory::default();
         let created = history.send(1.0);
         history.pod_applied(&pod(created, "5", seconds), 1.5);
         let tainted = history.send(10.0);
@@ -268,12 +272,12 @@ mod tests {
         })
     }
 
-    fn deletion(received: f64) -> Deletion {
+    fn deletion(received: f64) -> JudgedDeletion {
         let version = Some("5".to_owned());
-        Deletion { uid: "p".into(), version, received, completed: received + 0.1, is_logged: true }
+        JudgedDeletion { uid: "p".into(), version, received, completed: received + 0.1, is_logged: true }
     }
 
-    fn misdeeds(history: &History, deletions: &[Deletion]) -> Vec<Misdeed> {
+    fn misdeeds(history: &CampaignHistory, deletions: &[JudgedDeletion]) -> Vec<Misdeed> {
         judge(history, deletions, None, WINDOW).misdeeds.into_iter().map(|(misdeed, _)| misdeed).collect()
     }
 
@@ -323,14 +327,14 @@ mod tests {
         let mut ending = pod(1, "6", Some(0));
         ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         history.pod_applied(&ending, 22.0);
-        let again = Deletion { version: Some("6".into()), ..deletion(23.0) };
+        let again = JudgedDeletion { version: Some("6".into()), ..deletion(23.0) };
         assert_eq!(misdeeds(&history, &[again.clone()]), [Misdeed::Twice]);
         ending["metadata"]["deletionGracePeriodSeconds"] = 0.into();
         ending["metadata"]["resourceVersion"] = "8".into();
         history.pod_applied(&ending, 22.5);
-        let finished = Deletion { version: Some("8".into()), ..again };
+        let finished = JudgedDeletion { version: Some("8".into()), ..again };
         assert_eq!(misdeeds(&history, &[finished]), []);
-        let unseen = Deletion { version: Some("7".into()), ..deletion(30.0) };
+        let unseen = JudgedDeletion { version: Some("7".into()), ..deletion(30.0) };
         assert_eq!(misdeeds(&history, &[unseen.clone()]), [Misdeed::Wrong]);
         assert_eq!(judge(&history, &[unseen], None, restored).misdeeds, []);
     }
@@ -364,7 +368,7 @@ mod tests {
         assert_eq!(overdue(&history, 40.0), [] as [&str; 0]);
         history.pod_applied(&pod(1, "6", Some(2)), 30.0);
         assert_eq!(overdue(&history, 30.0), ["p1"]);
-        let shortened = Deletion { version: Some("6".into()), ..deletion(31.0) };
+        let shortened = JudgedDeletion { version: Some("6".into()), ..deletion(31.0) };
         let verdict = judge(&history, &[shortened], None, WINDOW);
         assert_eq!((verdict.misdeeds.len(), verdict.late.len()), (0, 1));
         assert!((verdict.late[0] - 1.1).abs() < 1e-6);

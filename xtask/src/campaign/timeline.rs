@@ -1,6 +1,6 @@
 //! Follows all nodes and pods through an API server that no fault concerns, and keeps what it sees in the history.
 
-use super::history::History;
+use super::history::CampaignHistory;
 use anyhow::{Context as _, Result, bail};
 use futures::stream::StreamExt as _;
 use jiff::Timestamp;
@@ -22,9 +22,9 @@ const RELIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The history, its clock, and the wish to list again.
 #[derive(Debug)]
-pub(crate) struct Timeline {
+pub(crate) struct CampaignTimeline {
     begin: Timestamp,
-    history: Mutex<History>,
+    history: Mutex<CampaignHistory>,
     relists: watch::Sender<u64>,
     /// Lists that are complete.
     lists: watch::Sender<u64>,
@@ -36,7 +36,7 @@ enum FollowedKind {
     Pods,
 }
 
-impl Timeline {
+impl CampaignTimeline {
     pub(crate) fn new() -> Arc<Self> {
         let ((relists, _), (lists, _)) = (watch::channel(0), watch::channel(0));
         Arc::new(Self { begin: Timestamp::now(), history: Mutex::default(), relists, lists })
@@ -51,7 +51,7 @@ impl Timeline {
         self.seconds(Timestamp::now())
     }
 
-    pub(crate) fn with<T>(&self, read: impl FnOnce(&mut History) -> T) -> T {
+    pub(crate) fn with<T>(&self, read: impl FnOnce(&mut CampaignHistory) -> T) -> T {
         read(&mut self.history.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
