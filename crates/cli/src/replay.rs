@@ -114,7 +114,7 @@ impl ReplayReport {
             }
         })?;
         let CheckSummary { checked, violated, violations } = replay.check();
-        let check = is_checked.then(|| CheckReport { checked, violated, violations });
+        let check = is_checked.then_some(CheckReport { checked, violated, violations });
         Ok(Self { controllers: replay.summaries().cloned().collect(), cut_off, difference, check })
     }
 }

@@ -88,14 +88,11 @@ fn due(
 /// Since when a pod has been due at `until`, judged by the latest possible times; `None` if it is not.
 fn due_since(history: &CampaignHistory, pod: &ObservedPod, until: f64) -> Option<f64> {
     let nodes = history.node(&pod.node);
-    let moments: BTreeSet<_> = nodes
-        .iter()
-        .map(|node| node.since.latest)
-        .chain(pod.states.iter().map(|state| state.at))
-        .map(Moment)
-        .collect();
+    let of_pod = pod.states.iter().map(|state| state.at);
+    let mut moments: Vec<f64> = nodes.iter().map(|node| node.since.latest).chain(of_pod).collect();
+    moments.sort_by(f64::total_cmp);
     let (mut last, mut since) = (None, None);
-    for Moment(moment) in moments.into_iter().take_while(|Moment(moment)| *moment <= until) {
+    for moment in moments.into_iter().take_while(|moment| *moment <= until) {
         let node = nodes.iter().rfind(|node| node.since.latest <= moment);
         let state = pod.states.iter().rfind(|state| state.at <= moment);
         let due = node.zip(state).and_then(|(node, state)| Some(due(node, pod, &state.tolerations)?.1));
@@ -105,18 +102,6 @@ fn due_since(history: &CampaignHistory, pod: &ObservedPod, until: f64) -> Option
         }
     }
     since.filter(|since| *since <= until)
-}
-
-/// A time that is never NaN.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
-struct Moment(f64);
-
-impl Eq for Moment {}
-
-impl Ord for Moment {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0)
-    }
 }
 
 /// The pods that are due now, and still there.
@@ -328,14 +313,14 @@ mod tests {
         ending["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
         history.pod_applied(&ending, 22.0);
         let again = JudgedDeletion { version: Some("6".into()), ..deletion(23.0) };
-        assert_eq!(misdeeds(&history, &[again.clone()]), [Misdeed::Twice]);
+        assert_eq!(misdeeds(&history, std::slice::from_ref(&again)), [Misdeed::Twice]);
         ending["metadata"]["deletionGracePeriodSeconds"] = 0.into();
         ending["metadata"]["resourceVersion"] = "8".into();
         history.pod_applied(&ending, 22.5);
         let finished = JudgedDeletion { version: Some("8".into()), ..again };
         assert_eq!(misdeeds(&history, &[finished]), []);
         let unseen = JudgedDeletion { version: Some("7".into()), ..deletion(30.0) };
-        assert_eq!(misdeeds(&history, &[unseen.clone()]), [Misdeed::Wrong]);
+        assert_eq!(misdeeds(&history, std::slice::from_ref(&unseen)), [Misdeed::Wrong]);
         assert_eq!(judge(&history, &[unseen], None, restored).misdeeds, []);
     }
 

@@ -1,6 +1,7 @@
 //! Tests the messages to viewers about taints, countdowns and deleted pods.
 
 mod delays;
+mod past;
 
 use super::board_state::{BoardState, PART_PODS};
 use super::cluster_model::{ClusterModel, ModelChange, SnapshotFrame};
@@ -8,10 +9,8 @@ use super::node_object::NodeObject;
 use super::views::Heading;
 use super::workload_object::{BudgetObject, Deployment, WorkloadObject};
 use crate::cluster_change::ClusterChange;
-use crate::history::{HistoryEntry, HistoryEvent, HistoryObject};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use taintward_core::identity::{NodeName, PodName, Uid};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_kube::decode::{Decoded, DecodedPod, ObjectIdentity, WatchedObject};
@@ -211,42 +210,6 @@ fn a_change_of_more_pods_is_the_whole_state() {
     assert_eq!(change(&mut model, 0), None);
     gone(&mut model, "a", 1);
     assert_eq!(change(&mut model, 1).unwrap()["deletedPods"], json!(["a"]));
-}
-
-#[test]
-fn a_record_gives_the_decisions_of_the_time_before() {
-    let mut model = ClusterModel::new(PODS_MAX);
-    let pod = HistoryObject::Pod {
-        name: PodName::new("shop", "web"),
-        uid: Uid::new("u"),
-        node: NodeName::new("n1"),
-    };
-    let entry = |seconds, object: &HistoryObject, event, message: &str| HistoryEntry {
-        at: Wall::from_secs(START + seconds),
-        object: object.clone(),
-        event,
-        message: message.to_owned(),
-    };
-    model.remember(&[
-        entry(1, &HistoryObject::Node(NodeName::new("n1")), HistoryEvent::TaintsChanged, "has the taint k"),
-        entry(2, &pod, HistoryEvent::RequestSucceeded, "a detail"),
-        entry(3, &pod, HistoryEvent::PodEvicted, "was deleted by Taintward"),
-    ]);
-    let all = whole_state(&model);
-    let shown: Vec<_> = all["decisions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| (&one["at"], &one["label"], &one["pod"], &one["node"]))
-        .collect();
-    let (first, last) = (json!(START as f64 + 1.0), json!(START as f64 + 3.0));
-    assert_eq!(
-        shown,
-        [
-            (&first, &json!("Taints changed"), &json!(""), &json!("n1")),
-            (&last, &json!("Evicted"), &json!("shop/web"), &json!("n1")),
-        ]
-    );
 }
 
 #[test]

@@ -35,6 +35,7 @@ mod real {
 mod board_delays;
 mod board_layout;
 mod board_page;
+mod board_record;
 mod board_sandbox;
 mod board_server;
 mod completion;

@@ -15,7 +15,7 @@ fn at(second: i64) -> Now {
 }
 
 /// A node whose condition `Ready` has this status.
-fn node(name: &str, ready: ConditionStatus) -> NodeHealthFact {
+fn health(name: &str, ready: ConditionStatus) -> NodeHealthFact {
     let condition = NodeCondition { kind: ConditionKind::Ready, status: ready, heartbeat: None };
     NodeHealthFact {
         name: NodeName::new(name),
@@ -39,7 +39,7 @@ fn lease(name: &str, version: u64, renewed: i64) -> LeaseFact {
 /// A monitor that has listed two nodes, `a` and `b`, and their leases, at second 0. The node `b` stays ready.
 fn listed(ready: ConditionStatus) -> NodeLifecycleMonitor {
     let mut monitor = NodeLifecycleMonitor::of_new_engine(NodeLifecycleConfig::default());
-    for fact in [node("a", ready), node("b", ConditionStatus::True)] {
+    for fact in [health("a", ready), health("b", ConditionStatus::True)] {
         monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: true }), at(0));
     }
     renew(&mut monitor, 0, 10);
@@ -54,13 +54,13 @@ fn renew(monitor: &mut NodeLifecycleMonitor, second: i64, version: u64) {
 
 /// A live read of `a` and its lease, which are as known.
 fn read(monitor: &mut NodeLifecycleMonitor, second: i64, ready: ConditionStatus) {
-    let node = LiveRead::Found(node("a", ready));
+    let node = LiveRead::Found(health("a", ready));
     let result = Ok(LiveNodeAndLease { node, lease: LiveRead::NotFound });
     let input = NodeLifecycleInput::Confirmed { node: NodeName::new("a"), sent: at(second).mono, result };
     monitor.input(&input, at(second));
 }
 
-fn taint(why: TaintCause) -> NodeLifecycleEffect {
+fn tainting(why: TaintCause) -> NodeLifecycleEffect {
     NodeLifecycleEffect::PatchTaints {
         node: NodeRef { name: NodeName::new("a"), uid: Uid::new("a") },
         version: None,
@@ -72,7 +72,7 @@ fn taint(why: TaintCause) -> NodeLifecycleEffect {
 }
 
 fn silent() -> NodeLifecycleEffect {
-    taint(TaintCause::Silent { since: Mono::from_secs(0) })
+    tainting(TaintCause::Silent { since: Mono::from_secs(0) })
 }
 
 fn violated(
@@ -119,10 +119,14 @@ fn s7_silence_that_could_not_be_observed_does_not_count() {
 #[test]
 fn s7_a_recent_live_read_precedes_each_no_execute_taint() {
     let mut monitor = listed(ConditionStatus::False);
-    assert_eq!(violated(&mut monitor, &taint(TaintCause::NotReady), 100), Some("S7"), "it was not read");
+    assert_eq!(violated(&mut monitor, &tainting(TaintCause::NotReady), 100), Some("S7"), "it was not read");
     read(&mut monitor, 100, ConditionStatus::False);
-    assert_eq!(violated(&mut monitor.clone(), &taint(TaintCause::NotReady), 106), Some("S7"), "not recently");
-    assert_eq!(violated(&mut monitor, &taint(TaintCause::NotReady), 105), None);
+    assert_eq!(
+        violated(&mut monitor.clone(), &tainting(TaintCause::NotReady), 106),
+        Some("S7"),
+        "not recently"
+    );
+    assert_eq!(violated(&mut monitor, &tainting(TaintCause::NotReady), 105), None);
 }
 
 #[test]
@@ -130,7 +134,7 @@ fn s6_a_zone_gets_a_taint_in_ten_seconds() {
     let mut monitor = listed(ConditionStatus::False);
     let taint_at = |monitor: &mut NodeLifecycleMonitor, second| {
         read(monitor, second, ConditionStatus::False);
-        violated(monitor, &taint(TaintCause::NotReady), second)
+        violated(monitor, &tainting(TaintCause::NotReady), second)
     };
     assert_eq!(taint_at(&mut monitor.clone(), 9), Some("S6"), "a new zone has no token");
     assert_eq!(taint_at(&mut monitor, 10), None);
@@ -147,17 +151,17 @@ fn s6_a_zone_gets_a_taint_in_ten_seconds() {
 #[test]
 fn s6_no_node_is_tainted_while_no_node_is_ready() {
     let mut monitor = listed(ConditionStatus::False);
-    let fact = NodeHealthFact { version: Some(ResourceVersion(6)), ..node("b", ConditionStatus::Unknown) };
+    let fact = NodeHealthFact { version: Some(ResourceVersion(6)), ..health("b", ConditionStatus::Unknown) };
     monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }), at(50));
     read(&mut monitor, 60, ConditionStatus::False);
-    assert_eq!(violated(&mut monitor, &taint(TaintCause::NotReady), 60), Some("S6"));
+    assert_eq!(violated(&mut monitor, &tainting(TaintCause::NotReady), 60), Some("S6"));
 }
 
 #[test]
 fn what_a_running_engine_knows_beyond_the_monitor_is_no_violation() {
     let mut monitor = NodeLifecycleMonitor::of_running_engine(NodeLifecycleConfig::default());
     assert_eq!(violated(&mut monitor, &silent(), 1), None);
-    let fact = node("a", ConditionStatus::False);
+    let fact = health("a", ConditionStatus::False);
     monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }), at(0));
     assert_eq!(violated(&mut monitor, &silent(), 20), None);
 }
