@@ -1,7 +1,9 @@
 //! Keeps what the monitor knows about the health of one node.
 
 use crate::identity::{ResourceVersion, Uid};
-use crate::node_lifecycle::{ConditionStatus, LeaseFact, NodeConditions, NodeHealthFact, ZoneKey};
+use crate::node_lifecycle::{
+    ConditionKind, ConditionStatus, LeaseFact, NodeConditions, NodeHealthFact, ZoneKey,
+};
 use crate::time::{Mono, Wall};
 
 /// A lease, as far as its renewals show life.
@@ -21,8 +23,8 @@ pub(super) struct MonitoredHealth {
     ready: Option<ConditionStatus>,
     heartbeat: Option<Wall>,
     lease: Option<MonitoredLease>,
-    /// When it was first observed.
-    first: Mono,
+    /// When it was first observed; `None` if it had no condition `Ready`: then it counts from its creation (NL-11).
+    first: Option<Mono>,
     /// When a heartbeat or a renewal was last observed.
     alive: Option<Mono>,
     /// When its last successful live read was sent.
@@ -33,15 +35,16 @@ pub(super) struct MonitoredHealth {
 
 impl MonitoredHealth {
     pub(super) fn new(fact: &NodeHealthFact, lease: Option<MonitoredLease>, now: Mono) -> Self {
+        let ready = NodeConditions::of(&fact.conditions).ready();
         Self {
             uid: fact.uid.clone(),
             version: fact.version,
             zone: fact.zone.clone(),
             excluded: fact.excluded,
-            ready: NodeConditions::of(&fact.conditions).ready(),
+            ready,
             heartbeat: heartbeat(fact),
             lease,
-            first: now,
+            first: ready.map(|_| now),
             alive: None,
             read_sent: None,
             is_decodable: true,
@@ -81,7 +84,7 @@ impl MonitoredHealth {
 
     /// When it last showed life; if all inputs are known, its first appearance counts as well.
     pub(super) fn last_sign(&self, knows_all: bool) -> Option<Mono> {
-        self.alive.or(knows_all.then_some(self.first))
+        self.alive.or(self.first.filter(|_| knows_all))
     }
 
     pub(super) fn apply(&mut self, fact: &NodeHealthFact, listed: bool, now: Mono) {
@@ -133,7 +136,9 @@ impl MonitoredHealth {
     }
 }
 
-/// The latest heartbeat of its conditions.
+/// The heartbeat of its condition `Ready`. A controller writes the moment of creation for a node that never posted a status: that is
+/// none (NL-12).
 fn heartbeat(fact: &NodeHealthFact) -> Option<Wall> {
-    fact.conditions.iter().filter_map(|condition| condition.heartbeat).max()
+    let ready = fact.conditions.iter().find(|condition| condition.kind == ConditionKind::Ready)?;
+    ready.heartbeat.filter(|at| fact.created != Some(*at))
 }

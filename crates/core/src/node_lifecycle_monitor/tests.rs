@@ -165,3 +165,36 @@ fn what_a_running_engine_knows_beyond_the_monitor_is_no_violation() {
     monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }), at(0));
     assert_eq!(violated(&mut monitor, &silent(), 20), None);
 }
+
+/// NL-11, NL-12: such a node counts from its creation, and the moment of its creation, written by a controller, is no heartbeat.
+#[test]
+fn a_node_that_never_posted_a_status_may_be_silent_at_once() {
+    let mut monitor = NodeLifecycleMonitor::of_new_engine(NodeLifecycleConfig::default());
+    let created = Some(Wall::from_secs(1_700_000_000));
+    let new = NodeHealthFact { created, conditions: Vec::new(), ..health("a", ConditionStatus::True) };
+    for fact in [new.clone(), health("b", ConditionStatus::True)] {
+        monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: true }), at(0));
+    }
+    let declare = NodeLifecycleEffect::SetConditionsUnknown {
+        node: NodeRef { name: NodeName::new("a"), uid: Uid::new("a") },
+        version: None,
+        conditions: Vec::new(),
+        at: Wall::from_secs(0),
+    };
+    let read_at = |monitor: &mut NodeLifecycleMonitor, fact: &NodeHealthFact, second| {
+        let result = Ok(LiveNodeAndLease { node: LiveRead::Found(fact.clone()), lease: LiveRead::NotFound });
+        let input = NodeLifecycleInput::Confirmed { node: NodeName::new("a"), sent: at(second).mono, result };
+        monitor.input(&input, at(second));
+    };
+    read_at(&mut monitor, &new, 20);
+    assert_eq!(violated(&mut monitor, &declare, 20), None);
+    let unknown =
+        NodeCondition { kind: ConditionKind::Ready, status: ConditionStatus::Unknown, heartbeat: created };
+    let declared = NodeHealthFact { version: Some(ResourceVersion(6)), conditions: vec![unknown], ..new };
+    read_at(&mut monitor, &declared, 30);
+    assert_eq!(violated(&mut monitor, &silent(), 31), None);
+    let beats = NodeCondition { heartbeat: Some(Wall::from_secs(1_800_000_040)), ..unknown };
+    let beating = NodeHealthFact { version: Some(ResourceVersion(7)), conditions: vec![beats], ..declared };
+    read_at(&mut monitor, &beating, 40);
+    assert_eq!(violated(&mut monitor, &silent(), 41), Some("S7"));
+}
