@@ -14,7 +14,6 @@ mod faulty_link;
 mod history;
 mod inflict;
 mod judge;
-
 mod timeline;
 
 use crate::bench::report;
