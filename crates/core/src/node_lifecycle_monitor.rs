@@ -6,6 +6,7 @@
 //! - See `docs/invariants.md` for the properties.
 
 mod monitored_health;
+mod monitored_lease;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use monitored_health::MonitoredHealth;
+use monitored_lease::MonitoredLease;
 
 /// How old the live read of a node and its lease may be when a request is decided: the hard limit.
 const CONFIRMED_AGE_MAX: Span = Span::from_secs(5);
@@ -45,6 +47,7 @@ pub struct NodeLifecycleMonitor {
     /// It has seen all inputs of the engine.
     knows_all: bool,
     nodes: BTreeMap<NodeName, MonitoredHealth>,
+    leases: BTreeMap<NodeName, MonitoredLease>,
     zones: BTreeMap<ZoneKey, ZoneTurns>,
     /// Renewals of leases would have been observed since then; heartbeats in nodes, for those without a lease.
     leases_since: Option<Mono>,
@@ -101,7 +104,7 @@ impl NodeLifecycleMonitor {
     fn check_silent(&self, node: &NodeName, now: Mono) -> Result<(), (RequestProperty, String)> {
         self.check_read(node, now)?;
         let Some(known) = self.nodes.get(node) else { return Ok(()) };
-        let of_nodes = self.nodes_since.filter(|_| known.lease().is_none());
+        let of_nodes = self.nodes_since.filter(|_| !self.leases.contains_key(node));
         let observed = self.leases_since.max(of_nodes);
         let Some(since) = known.last_sign(self.knows_all).max(observed) else { return Ok(()) };
         let length = now.since(since);
@@ -177,23 +180,43 @@ impl NodeLifecycleMonitor {
         match self.nodes.get_mut(&fact.name) {
             Some(known) if known.is(Some(&fact.uid)) => known.apply(fact, listed, now),
             _ => {
-                let lease = self.nodes.remove(&fact.name).and_then(|known| known.lease());
-                self.nodes.insert(fact.name.clone(), MonitoredHealth::new(fact, lease, now));
+                self.nodes.insert(fact.name.clone(), MonitoredHealth::new(fact, now));
             }
         }
     }
 
     fn lease_event(&mut self, event: &ObjectEvent<LeaseFact>, now: Mono) {
         match event {
+            ObjectEvent::ListStarted { .. } => {
+                self.leases.values_mut().for_each(|lease| lease.set_listed(false));
+            }
             ObjectEvent::Applied { fact, listed } => self.lease_applied(fact, *listed, now),
-            ObjectEvent::ListCompleted => self.recovered(WatchedKind::Leases, now),
-            _ => {}
+            ObjectEvent::Undecodable(object) => {
+                if let Some(known) = self.leases.get_mut(&object.node_name()) {
+                    known.set_listed(true);
+                }
+            }
+            ObjectEvent::Deleted(object) => drop(self.leases.remove(&object.node_name())),
+            ObjectEvent::ListCompleted => {
+                self.leases.retain(|_, lease| lease.was_listed());
+                self.recovered(WatchedKind::Leases, now);
+            }
+            ObjectEvent::ListAborted => {
+                self.leases.values_mut().for_each(|lease| lease.set_listed(true));
+            }
         }
     }
 
     fn lease_applied(&mut self, fact: &LeaseFact, listed: bool, now: Mono) {
-        if let Some(known) = self.nodes.get_mut(&fact.node) {
-            known.apply_lease(fact, listed, now);
+        match self.leases.get_mut(&fact.node) {
+            Some(known) => {
+                if known.apply(fact, listed)
+                    && let Some(node) = self.nodes.get_mut(&fact.node)
+                {
+                    node.renew(now);
+                }
+            }
+            None => drop(self.leases.insert(fact.node.clone(), MonitoredLease::new(fact))),
         }
     }
 

@@ -1,17 +1,8 @@
 //! Keeps what the monitor knows about the health of one node.
 
 use crate::identity::{ResourceVersion, Uid};
-use crate::node_lifecycle::{
-    ConditionKind, ConditionStatus, LeaseFact, NodeConditions, NodeHealthFact, ZoneKey,
-};
+use crate::node_lifecycle::{ConditionKind, ConditionStatus, NodeConditions, NodeHealthFact, ZoneKey};
 use crate::time::{Mono, Wall};
-
-/// A lease, as far as its renewals show life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct MonitoredLease {
-    version: Option<ResourceVersion>,
-    renewed: Option<Wall>,
-}
 
 /// One node.
 #[derive(Clone, Debug)]
@@ -22,7 +13,6 @@ pub(super) struct MonitoredHealth {
     excluded: bool,
     ready: Option<ConditionStatus>,
     heartbeat: Option<Wall>,
-    lease: Option<MonitoredLease>,
     /// When it was first observed; `None` if it had no condition `Ready`: then it counts from its creation (NL-11).
     first: Option<Mono>,
     /// When a heartbeat or a renewal was last observed.
@@ -34,7 +24,7 @@ pub(super) struct MonitoredHealth {
 }
 
 impl MonitoredHealth {
-    pub(super) fn new(fact: &NodeHealthFact, lease: Option<MonitoredLease>, now: Mono) -> Self {
+    pub(super) fn new(fact: &NodeHealthFact, now: Mono) -> Self {
         let ready = NodeConditions::of(&fact.conditions).ready();
         Self {
             uid: fact.uid.clone(),
@@ -43,7 +33,6 @@ impl MonitoredHealth {
             excluded: fact.excluded,
             ready,
             heartbeat: heartbeat(fact),
-            lease,
             first: ready.map(|_| now),
             alive: None,
             read_sent: None,
@@ -59,10 +48,6 @@ impl MonitoredHealth {
 
     pub(super) const fn zone(&self) -> &ZoneKey {
         &self.zone
-    }
-
-    pub(super) const fn lease(&self) -> Option<MonitoredLease> {
-        self.lease
     }
 
     pub(super) const fn read_sent(&self) -> Option<Mono> {
@@ -102,17 +87,9 @@ impl MonitoredHealth {
         self.ready = NodeConditions::of(&fact.conditions).ready();
     }
 
-    pub(super) fn apply_lease(&mut self, fact: &LeaseFact, listed: bool, now: Mono) {
-        let new = MonitoredLease { version: fact.version, renewed: fact.renewed };
-        let before = self.lease;
-        let is_late = before.is_some_and(|seen| seen.version.is_some() && new.version < seen.version);
-        if is_late && !listed {
-            return;
-        }
-        if !is_late && before.is_some_and(|seen| seen.renewed.is_some() && new.renewed > seen.renewed) {
-            self.alive = Some(now);
-        }
-        self.lease = Some(new);
+    /// Its lease was renewed.
+    pub(super) const fn renew(&mut self, now: Mono) {
+        self.alive = Some(now);
     }
 
     pub(super) fn confirm(&mut self, sent: Mono) {

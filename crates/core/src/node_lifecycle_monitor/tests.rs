@@ -117,6 +117,25 @@ fn s7_silence_that_could_not_be_observed_does_not_count() {
 }
 
 #[test]
+fn s7_a_lease_that_arrives_before_its_node_is_its_lease_and_a_gap_in_nodes_hides_nothing() {
+    let silent_after_gap = |has_lease| {
+        let mut monitor = NodeLifecycleMonitor::of_new_engine(NodeLifecycleConfig::default());
+        if has_lease {
+            renew(&mut monitor, 0, 10);
+        }
+        for fact in [health("a", ConditionStatus::True), health("b", ConditionStatus::True)] {
+            monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: true }), at(0));
+        }
+        let stream = WatchedKind::Nodes;
+        monitor.input(&NodeLifecycleInput::StreamLost { stream, since: at(20).mono }, at(21));
+        monitor.input(&NodeLifecycleInput::StreamRecovered { stream }, at(40));
+        read(&mut monitor, 50, ConditionStatus::True);
+        violated(&mut monitor, &silent(), 50)
+    };
+    assert_eq!((silent_after_gap(true), silent_after_gap(false)), (None, Some("S7")));
+}
+
+#[test]
 fn s7_a_recent_live_read_precedes_each_no_execute_taint() {
     let mut monitor = listed(ConditionStatus::False);
     assert_eq!(violated(&mut monitor, &tainting(TaintCause::NotReady), 100), Some("S7"), "it was not read");
