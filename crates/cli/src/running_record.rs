@@ -66,6 +66,16 @@ pub(crate) fn url(text: &str) -> Result<Uri, &'static str> {
     url.ok_or("expected an address such as https://127.0.0.1:10358")
 }
 
+/// Whether a server is on this machine, so that its certificate needs no CA.
+pub(crate) fn is_this_machine(url: &Uri) -> bool {
+    let host = host(url);
+    host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+}
+
+fn host(url: &Uri) -> &str {
+    url.host().unwrap_or_default().trim_matches(['[', ']'])
+}
+
 impl RunningRecordArgs {
     /// The controller at this address, whose certificate needs no CA because it is on this machine.
     pub(crate) const fn at(url: Uri, server: ServerOptions) -> Self {
@@ -94,12 +104,10 @@ impl RunningRecordArgs {
     }
 
     fn settings(&self) -> Result<ConnectSettings, RunningRecordError> {
-        let host = self.url.host().unwrap_or_default().trim_matches(['[', ']']);
-        let is_local = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
         let trust = match &self.certificate_authority {
             Some(path) => ServerTrust::Authority(path.clone()),
-            None if is_local => ServerTrust::Any,
-            None => return Err(RunningRecordError::Untrusted(host.to_owned())),
+            None if is_this_machine(&self.url) => ServerTrust::Any,
+            None => return Err(RunningRecordError::Untrusted(host(&self.url).to_owned())),
         };
         let mut settings = self.server.settings.clone();
         settings.overrides.server = Some(self.place());

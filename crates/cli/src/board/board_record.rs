@@ -2,7 +2,7 @@
 
 use crate::args::kube_args::ServerOptions;
 use crate::history::{History, HistoryEntry, HistoryError, HistoryFilter};
-use crate::running_record::RunningRecordArgs;
+use crate::running_record::{self, RunningRecordArgs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,11 +19,18 @@ pub(crate) enum BoardRecord {
 }
 
 impl BoardRecord {
-    /// An address begins with `https://`; all else is a path.
+    /// An address begins with `https://` and is on this machine; all else is a path.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
-        match text.starts_with("https://") {
-            true => crate::running_record::url(text).map(Self::Running),
-            false => Ok(Self::Files(text.into())),
+        if !text.starts_with("https://") {
+            return Ok(Self::Files(text.into()));
+        }
+        let url = running_record::url(text)?;
+        match running_record::is_this_machine(&url) {
+            true => Ok(Self::Running(url)),
+            false => Err(
+                "a board reads a running controller through a port-forward, on this machine; from elsewhere, \
+                 fetch a file with taintward record, and give that",
+            ),
         }
     }
 
@@ -63,5 +70,6 @@ mod tests {
         assert_eq!(flag("https://127.0.0.1:10358").as_deref(), Ok("--url=https://127.0.0.1:10358/"));
         assert_eq!(flag("/var/lib/taintward").as_deref(), Ok("--filename=/var/lib/taintward"));
         assert!(flag("https://").is_err());
+        assert!(flag("https://controller.example.com").unwrap_err().contains("taintward record"));
     }
 }
