@@ -25,12 +25,14 @@ use campaign_results::CampaignResults;
 use clap::ValueEnum as _;
 use episode::EpisodeResult;
 use episode_plan::EpisodePlan;
-use std::env;
+use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::{env, thread};
 
 /// The episodes after which a new control plane begins, because the audit log grows.
-const EPISODES_PER_CLUSTER: u64 = 30;
+const EPISODES_PER_CLUSTER: u32 = 30;
 
 /// What a control plane and the records of an episode may take, in bytes.
 const ROOM: u64 = 2 << 30;
@@ -46,9 +48,12 @@ pub(crate) struct CampaignArgs {
     /// The number of the first episode, to repeat one
     #[arg(long, default_value_t = 0, conflicts_with = "resume")]
     first: u64,
-    /// Continue after the last episode of an interrupted run with the same seed and faults, up to --episodes in all
+    /// Run the episodes that an interrupted run with the same seed and faults did not, up to --episodes in all
     #[arg(long)]
     resume: bool,
+    /// How many control planes run episodes at the same time; each takes about a third of a core
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
+    parallel: u8,
     /// Only these faults
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<CampaignFault>,
@@ -73,22 +78,52 @@ impl CampaignArgs {
             seed,
             first: 0,
             resume: false,
+            parallel: 2,
             only: Vec::new(),
             contender,
             program: None,
             publish: false,
         }
     }
+
+    /// The arguments to type for the same results: where a program is and what follows a run is left out.
+    fn command(&self) -> String {
+        let Self { episodes, seed, first, only, contender, .. } = self;
+        let name = |fault: &CampaignFault| fault.describe().0;
+        let mut command = format!("campaign --episodes {episodes} --seed {seed}");
+        if *first > 0 {
+            command += &format!(" --first {first}");
+        }
+        if !only.is_empty() {
+            command += &format!(" --only {}", only.iter().map(name).collect::<Vec<_>>().join(","));
+        }
+        if let Some(contender) = contender.to_possible_value().filter(|_| *contender != Contender::Ours) {
+            command += &format!(" --contender {}", contender.get_name());
+        }
+        command
+    }
 }
 
-/// The episodes that did not go well.
-#[derive(Default)]
-struct BadEpisodes {
+/// What the threads of a campaign share.
+struct CampaignProgress {
+    /// The numbers of the episodes that no thread has begun.
+    open: VecDeque<u64>,
+    results: CampaignResults,
     with_violations: u64,
+    /// Episodes that could not be run.
     unfinished: u64,
 }
 
-pub(crate) async fn run(arguments: &CampaignArgs) -> Result<()> {
+/// A campaign that runs.
+struct Campaign<'a> {
+    arguments: &'a CampaignArgs,
+    contenders: &'a Contenders,
+    faults: &'a [CampaignFault],
+    began: Instant,
+    progress: Mutex<CampaignProgress>,
+}
+
+pub(crate) fn run(arguments: &CampaignArgs) -> Result<()> {
     let who = arguments.contender;
     ensure!(matches!(who, Contender::Ours | Contender::Original), "a campaign is for ours or original");
     let chosen: Vec<CampaignFault> = match &*arguments.only {
@@ -103,13 +138,20 @@ pub(crate) async fn run(arguments: &CampaignArgs) -> Result<()> {
         Some(program) => Contenders::of_program(who, program),
         None => Contenders::new(&[who], None)?,
     };
-    let bad = run_episodes(arguments, &contenders, &faults).await?;
+    let began = Instant::now();
+    let progress = Mutex::new(CampaignProgress::new(arguments, &faults)?);
+    let campaign = Campaign { arguments, contenders: &contenders, faults: &faults, began, progress };
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..arguments.parallel).map(|_| scope.spawn(|| campaign.run_episodes())).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("an episode does not panic"))
+    })?;
     let table = campaign_results::table();
     println!("\n{table}");
     if arguments.publish {
         report::replace_section("docs/reliability.md", "campaign", &table)?;
     }
-    let BadEpisodes { with_violations, unfinished } = bad;
+    let CampaignProgress { with_violations, unfinished, .. } = *campaign.progress();
     ensure!(
         with_violations + unfinished == 0,
         "of {} episodes, {with_violations} had violations, and {unfinished} could not be run",
@@ -118,50 +160,77 @@ pub(crate) async fn run(arguments: &CampaignArgs) -> Result<()> {
     Ok(())
 }
 
-async fn run_episodes(
-    arguments: &CampaignArgs,
-    contenders: &Contenders,
-    faults: &[CampaignFault],
-) -> Result<BadEpisodes> {
-    let (who, began) = (arguments.contender, Instant::now());
-    let names: Vec<String> = faults.iter().map(|fault| fault.describe().0).collect();
-    let plan = format!("seed {}, faults {}", arguments.seed, names.join(","));
-    let mut results = match arguments.resume {
-        true => CampaignResults::load_unfinished(who, &plan)?,
-        false => CampaignResults::new(report::command(), plan, arguments.first),
-    };
-    let (mut bad, mut campaign) = (BadEpisodes::default(), None);
-    for number in results.next()..arguments.first + arguments.episodes {
-        let plan = EpisodePlan::of(arguments.seed, number, faults);
-        if number.is_multiple_of(EPISODES_PER_CLUSTER) {
-            drop(campaign.take());
+impl CampaignProgress {
+    fn new(arguments: &CampaignArgs, faults: &[CampaignFault]) -> Result<Self> {
+        let names: Vec<String> = faults.iter().map(|fault| fault.describe().0).collect();
+        let plan = format!("seed {}, faults {}", arguments.seed, names.join(","));
+        let results = match arguments.resume {
+            true => CampaignResults::load_unfinished(arguments.contender, arguments.command(), &plan)?,
+            false => CampaignResults::new(arguments.command(), plan),
+        };
+        let numbers = arguments.first..arguments.first + arguments.episodes;
+        let open = numbers.filter(|number| !results.is_finished(*number)).collect();
+        Ok(Self { open, results, with_violations: 0, unfinished: 0 })
+    }
+}
+
+impl Campaign<'_> {
+    fn progress(&self) -> MutexGuard<'_, CampaignProgress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs one episode after the other, on control planes of its own, until none is left.
+    #[tokio::main(flavor = "current_thread")]
+    async fn run_episodes(&self) -> Result<()> {
+        let (who, mut cluster, mut since_start) = (self.arguments.contender, None, 0);
+        loop {
+            let Some(number) = self.progress().open.pop_front() else { return Ok(()) };
+            let plan = EpisodePlan::of(self.arguments.seed, number, self.faults);
+            if since_start == EPISODES_PER_CLUSTER {
+                drop(cluster.take());
+            }
+            if cluster.is_none() {
+                (cluster, since_start) = (Some(CampaignCluster::start(who, plan.seed).await?), 0);
+            }
+            since_start += 1;
+            let running = cluster.as_mut().context("a control plane")?;
+            let is_well = self.run_episode(running, number, &plan).await?;
+            if !is_well {
+                // What went wrong may have left its traces in the cluster.
+                cluster = None;
+            }
         }
-        if campaign.is_none() {
-            campaign = Some(CampaignCluster::start(who, plan.seed).await?);
-        }
-        let cluster = campaign.as_mut().context("a control plane")?;
-        let folder = campaign_results::folder().join(format!("episode-{}-{number}", arguments.seed));
-        let title = format!("{:5} s  episode {number}: {}", began.elapsed().as_secs(), plan.names());
-        match episode::run(cluster, contenders, who, &plan, &folder).await {
+    }
+
+    /// Runs an episode, and returns whether all was well.
+    async fn run_episode(
+        &self,
+        cluster: &mut CampaignCluster,
+        number: u64,
+        plan: &EpisodePlan,
+    ) -> Result<bool> {
+        let who = self.arguments.contender;
+        let folder = campaign_results::folder().join(format!("episode-{}-{number}", self.arguments.seed));
+        let ended = episode::run(cluster, self.contenders, who, plan, &folder).await;
+        let title = format!("{:5} s  episode {number}: {}", self.began.elapsed().as_secs(), plan.names());
+        let mut progress = self.progress();
+        let is_well = match ended {
             Ok(result) => {
                 print_result(&title, &result, who);
-                results.add(&plan.row(), &result.verdict);
-                if result.folder.is_some() {
-                    bad.with_violations += 1;
-                    // What went wrong may have left its traces in the cluster.
-                    campaign = None;
-                }
+                progress.results.add(&plan.row(), &result.verdict);
+                progress.with_violations += u64::from(result.folder.is_some());
+                result.folder.is_none()
             }
             Err(error) => {
                 eprintln!("{title}: cannot be run: {error:#}");
-                bad.unfinished += 1;
-                campaign = None;
+                progress.unfinished += 1;
+                false
             }
-        }
-        results.finish(number);
-        results.save(who)?;
+        };
+        progress.results.finish(number);
+        progress.results.save(who)?;
+        Ok(is_well)
     }
-    Ok(bad)
 }
 
 fn print_result(title: &str, result: &EpisodeResult, who: Contender) {

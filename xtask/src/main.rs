@@ -149,7 +149,7 @@ async fn main() -> ExitCode {
         Command::Nightly(arguments) => nightly::run(&arguments).await,
         Command::Fuzz(arguments) => fuzz::run(&arguments),
         Command::Mutants(arguments) => mutants::run(&arguments),
-        Command::Campaign(arguments) => campaign::run(&arguments).await,
+        Command::Campaign(arguments) => campaign::run(&arguments),
         Command::Guards(arguments) => guards::run(&arguments),
         Command::Matrix(arguments) => matrix::run(&arguments).await,
         Command::Cluster(arguments) => cluster::run(arguments).await,

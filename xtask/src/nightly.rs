@@ -97,7 +97,7 @@ pub(crate) async fn run(arguments: &NightlyArgs) -> Result<()> {
             NightlyPart::Mutants => mutants()?,
             NightlyPart::Guards => guards::run(&GuardsArgs::default())?,
             NightlyPart::Simulation => simulation()?,
-            NightlyPart::Campaign => campaign::run(&CampaignArgs::nightly()).await?,
+            NightlyPart::Campaign => campaign::run(&CampaignArgs::nightly())?,
             NightlyPart::Fuzz => fuzz::run(&FuzzArgs { seconds: 600, targets: Vec::new() })?,
             NightlyPart::Alerts => observability_test::test(&[]).await?,
             NightlyPart::Matrix => matrix::run(&MatrixArgs::default()).await?,

@@ -8,7 +8,7 @@ use crate::sources;
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum as _;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -35,8 +35,8 @@ pub(crate) struct CampaignResults {
     command: String,
     /// What the numbers of episodes mean.
     plan: String,
-    /// The number of the next episode.
-    next: u64,
+    /// The numbers of the episodes that are over.
+    finished: BTreeSet<u64>,
     rows: BTreeMap<String, FaultRow>,
 }
 
@@ -92,26 +92,26 @@ impl FaultRow {
 
 impl CampaignResults {
     /// Nothing yet, of a run with these arguments.
-    pub(crate) const fn new(command: String, plan: String, next: u64) -> Self {
-        Self { command, plan, next, rows: BTreeMap::new() }
+    pub(crate) const fn new(command: String, plan: String) -> Self {
+        Self { command, plan, finished: BTreeSet::new(), rows: BTreeMap::new() }
     }
 
     /// The results of an interrupted run.
-    pub(crate) fn load_unfinished(who: Contender, plan: &str) -> Result<Self> {
+    pub(crate) fn load_unfinished(who: Contender, command: String, plan: &str) -> Result<Self> {
         let results = Self::load(who);
         ensure!(!results.rows.is_empty(), "no campaign was interrupted: {} is missing", file(who).display());
         ensure!(results.plan == plan, "the interrupted campaign has {}, and this one {plan}", results.plan);
-        Ok(results)
+        Ok(Self { command, ..results })
     }
 
-    /// The number of the next episode.
-    pub(crate) const fn next(&self) -> u64 {
-        self.next
+    /// Whether an episode is over.
+    pub(crate) fn is_finished(&self, number: u64) -> bool {
+        self.finished.contains(&number)
     }
 
     /// An episode is over.
-    pub(crate) const fn finish(&mut self, number: u64) {
-        self.next = number + 1;
+    pub(crate) fn finish(&mut self, number: u64) {
+        self.finished.insert(number);
     }
 
     pub(crate) fn add(&mut self, row: &str, verdict: &EpisodeVerdict) {

@@ -54,7 +54,7 @@ pub(crate) struct ObservedPod {
     pub(crate) node: String,
     pub(crate) created: EffectiveTime,
     pub(crate) states: Vec<PodVersion>,
-    /// When it was gone.
+    /// When it was gone, unless it came back.
     pub(crate) gone: Option<f64>,
 }
 
@@ -134,10 +134,7 @@ impl CampaignHistory {
         let taints = items.filter(|taint| taint["effect"] == "NoExecute").map(taint).collect();
         let new = NodeVersion { change, uid, since, taints };
         let state = match self.written.get(&change) {
-            Some(before) => NodeVersion {
-                since: EffectiveTime { earliest: before.since.earliest, latest: at },
-                ..before.clone()
-            },
+            Some(before) => returned(before, kept, at),
             None => new,
         };
         self.written.entry(change).or_insert_with(|| state.clone());
@@ -164,7 +161,10 @@ impl CampaignHistory {
             states: Vec::new(),
             gone: None,
         });
-        record.gone = None;
+        if record.gone.take().is_some() {
+            // It comes a second time, and may have its whole time once more.
+            record.created.latest = at;
+        }
         let mut tolerations = BTreeMap::new();
         for toleration in pod.pointer("/spec/tolerations").and_then(Value::as_array).into_iter().flatten() {
             let seconds =
@@ -186,6 +186,17 @@ impl CampaignHistory {
             pod.gone = Some(at);
         }
     }
+}
+
+/// A state that a restored store brought back. A taint that had been removed begins with its return at the latest.
+fn returned(before: &NodeVersion, last: Option<&NodeVersion>, at: f64) -> NodeVersion {
+    let mut state = before.clone();
+    state.since.latest = at;
+    for (key, taint) in &mut state.taints {
+        let latest = last.and_then(|last| last.taints.get(key)).map_or(at, |last| last.start.latest);
+        taint.start.latest = taint.start.latest.max(latest);
+    }
+    state
 }
 
 fn text(object: &Value, pointer: &str) -> String {

@@ -149,7 +149,11 @@ pub(crate) async fn end(
             let metadata = json!({"name": old["metadata"]["name"]});
             let binding =
                 json!({"metadata": metadata, "roleRef": old["roleRef"], "subjects": old["subjects"]});
-            campaign.admin().await?.create(BINDINGS, &binding).await?;
+            match campaign.admin().await?.create(BINDINGS, &binding).await {
+                // A store that was restored has it again.
+                Err(error) if error.code() != Some(409) => Err(error)?,
+                _ => {}
+            }
         }
         CampaignFault::WebhookDenies | CampaignFault::WebhookDelays => {
             let webhook = inflicted.webhook.context("a webhook that was registered")?;

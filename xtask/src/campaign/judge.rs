@@ -301,6 +301,18 @@ mod tests {
         history.node_applied(&node(removed, &[]), 12.5);
         history.list_nodes(&[node(2, &["down"])], 30.0);
         assert_eq!(misdeeds(&history, &[deletion(31.0)]), []);
+        let is_overdue = |at| !overdue(&history, at).is_empty();
+        assert_eq!((is_overdue(36.9), is_overdue(37.1)), (false, true), "the taint came back at 30");
+    }
+
+    #[test]
+    fn a_pod_that_a_restored_store_brings_back_may_have_its_whole_time_again() {
+        let mut history = history(Some(7));
+        history.pod_gone("p", 15.0);
+        history.pod_applied(&pod(1, "5", Some(7)), 30.0);
+        let is_overdue = |at| !overdue(&history, at).is_empty();
+        assert_eq!((is_overdue(36.9), is_overdue(37.1)), (false, true));
+        assert_eq!(misdeeds(&history, &[deletion(31.0)]), [], "and has had it already");
     }
 
     #[test]
