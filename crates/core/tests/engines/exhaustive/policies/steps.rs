@@ -49,7 +49,7 @@ pub(super) enum PolicyStep {
     Pass,
 }
 
-pub(super) const ALL: [PolicyStep; 19] = [
+pub(super) const ALL: [PolicyStep; 20] = [
     PolicyStep::Pull,
     PolicyStep::Respond(0),
     PolicyStep::Respond(1),
@@ -59,6 +59,7 @@ pub(super) const ALL: [PolicyStep; 19] = [
     PolicyStep::Pass,
     PolicyStep::Untaint(0),
     PolicyStep::Fail(0),
+    PolicyStep::Fail(1),
     PolicyStep::Lose(0),
     PolicyStep::Lose(1),
     PolicyStep::Budget(0),
