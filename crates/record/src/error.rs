@@ -1,5 +1,7 @@
 //! Defines why a record cannot be read.
 
+use taintward_core::time::Wall;
+
 /// Why a record cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -34,7 +36,26 @@ pub enum RecordError {
         /// The decoder's error.
         reason: String,
     },
+    /// The engine of this program panics: a bug, or a state that no engine was in.
+    #[error(
+        "the {controller} of this program stops because of a bug at {} of the record: {reason}; report it with the record, unless someone \
+         has edited the record",
+        utc(*at)
+    )]
+    Panicked {
+        /// The name of the controller.
+        controller: &'static str,
+        /// The time of the call.
+        at: Wall,
+        /// The message of the panic.
+        reason: String,
+    },
     /// It cannot be read.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+fn utc(at: Wall) -> String {
+    let at = jiff::Timestamp::from_microsecond(at.as_micros());
+    at.map_or_else(|_| "an unknown time".to_owned(), |at| format!("{at:.3}"))
 }
