@@ -52,8 +52,12 @@ impl<M: EngineMonitor + Send> CallTap<M::Engine> for RequestMonitor<M> {
 
     fn tick(&mut self, _: Now) {}
 
-    fn pull(&mut self, _: Lane, effect: Option<&<M::Engine as Engine>::Effect>, now: Now) {
-        let checked = effect.map_or(Ok(()), |effect| self.monitor.effect(effect, now));
+    fn pull(&mut self, lane: Lane, effect: Option<&<M::Engine as Engine>::Effect>, now: Now) {
+        let checked = match effect {
+            Some(effect) => self.monitor.effect(effect, now),
+            None if lane == Lane::All => self.monitor.idle(now),
+            None => Ok(()),
+        };
         if let Err(violation) = checked {
             self.report(&violation, now.mono);
         }

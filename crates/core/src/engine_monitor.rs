@@ -21,6 +21,8 @@ pub enum RequestProperty {
     Rate,
     /// S7: a recent live read, and a whole grace period without a heartbeat.
     Silent,
+    /// S9: no condition of its own stays without a further request.
+    NoFalseMark,
     /// S10: one deletion of a pod, and none of a pod that is terminating, has finished or is a mirror pod.
     Once,
     /// S11: not if its object, or its node's, cannot be decoded.
@@ -36,18 +38,19 @@ impl RequestProperty {
             Self::NotEarly => "S3",
             Self::Rate => "S6",
             Self::Silent => "S7",
+            Self::NoFalseMark => "S9",
             Self::Once => "S10",
             Self::Decoded => "S11",
         }
     }
 }
 
-/// A request that should not have been sent.
+/// A request that should not have been sent, or one that should have been.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestViolation {
     /// The property.
     pub property: RequestProperty,
-    /// When the request was decided.
+    /// When the request was decided, or when it was missing.
     pub at: Now,
     /// The node of the pod, or the node itself.
     pub node: NodeName,
@@ -86,4 +89,12 @@ pub trait EngineMonitor {
     /// The first property that it violates.
     fn effect(&mut self, effect: &<Self::Engine as Engine>::Effect, now: Now)
     -> Result<(), RequestViolation>;
+
+    /// Checks that the engine is right to have no request now, although each may be sent.
+    ///
+    /// # Errors
+    /// The property that a missing request violates.
+    fn idle(&mut self, _: Now) -> Result<(), RequestViolation> {
+        Ok(())
+    }
 }

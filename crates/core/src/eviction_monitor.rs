@@ -4,6 +4,7 @@
 //! - Invariant: what it does not know is no violation: a record may begin in the middle.
 //! - See `docs/invariants.md` for the properties.
 
+mod monitored_marks;
 mod monitored_node;
 mod monitored_pod;
 #[cfg(test)]
@@ -12,7 +13,7 @@ mod tests;
 use crate::engine::{Engine as _, LiveRead};
 use crate::engine_monitor::{EngineMonitor, RequestProperty, RequestViolation};
 use crate::eviction::{EvictionEffect, EvictionEngine, EvictionInput};
-use crate::fact::{NodeFact, PodFact};
+use crate::fact::{NodeFact, PodFact, PodLifePhase};
 use crate::identity::{NodeName, PodName, PodRef, ResourceVersion, Uid};
 use crate::object_event::{ObjectEvent, ObjectRef};
 use crate::time::{Mono, Now, Span};
@@ -20,6 +21,7 @@ use crate::toleration_matching::NumericOperators;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use monitored_marks::MonitoredMarks;
 use monitored_node::MonitoredNode;
 use monitored_pod::{MonitoredPod, TolerationLists, UidHash};
 
@@ -35,6 +37,7 @@ pub struct EvictionMonitor {
     nodes: BTreeMap<NodeName, MonitoredNode>,
     pods: BTreeMap<UidHash, MonitoredPod>,
     tolerations: TolerationLists,
+    marks: MonitoredMarks,
     /// Whether a list was complete once, of nodes and of pods.
     has_nodes: bool,
     has_pods: bool,
@@ -143,7 +146,10 @@ impl EvictionMonitor {
             ObjectEvent::ListCompleted => {
                 self.has_pods = true;
                 let lists = &mut self.tolerations;
-                self.pods.extract_if(.., |_, pod| !pod.was_listed()).for_each(|(_, pod)| pod.forget(lists));
+                for (uid, pod) in self.pods.extract_if(.., |_, pod| !pod.was_listed()) {
+                    self.marks.end(uid);
+                    pod.forget(lists);
+                }
             }
             ObjectEvent::ListAborted => {
                 self.pods.values_mut().for_each(MonitoredPod::abort_list);
@@ -152,6 +158,7 @@ impl EvictionMonitor {
     }
 
     fn remove_pod(&mut self, uid: &Uid) {
+        self.marks.end(UidHash::of(uid));
         if let Some(pod) = self.pods.remove(&UidHash::of(uid)) {
             pod.forget(&mut self.tolerations);
         }
@@ -161,6 +168,9 @@ impl EvictionMonitor {
         let (pod, lists) = (UidHash::of(fact.id.uid()), &mut self.tolerations);
         let known = self.pods.entry(pod).or_insert_with(|| MonitoredPod::new(fact, lists));
         known.apply(fact, is_read, &mut self.tolerations);
+        if !fact.marked || fact.life_phase != PodLifePhase::Live {
+            self.marks.end(pod);
+        }
     }
 
     /// A live read of a pod has a result: the pod itself, or nothing with its UID.
@@ -209,25 +219,36 @@ impl EngineMonitor for EvictionMonitor {
             EvictionInput::NodeConfirmed { node, result: Ok(LiveRead::Undecodable), .. } => {
                 self.nodes.get_mut(node).into_iter().for_each(MonitoredNode::fail_to_decode);
             }
-            EvictionInput::Marked { pod, result: Ok(Some(version)) } => {
+            EvictionInput::NodeConfirmed { result: Err(_), .. } => self.marks.fail(now.mono),
+            EvictionInput::Marked { pod, result: Ok(version) } => {
+                self.marks.set(pod, now.mono);
+                let Some(version) = version else { return };
                 if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
                     known.learn(*version);
                 }
             }
             EvictionInput::Unmarked { pod, result: Ok(()) } => {
+                self.marks.end(UidHash::of(&pod.uid));
                 if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
                     known.forget_versions();
                 }
             }
             EvictionInput::Deleted { pod, result: Ok(()) }
             | EvictionInput::Evicted { pod, result: Ok(()) } => {
+                self.marks.end(UidHash::of(&pod.uid));
                 if let Some(known) = self.pods.get_mut(&UidHash::of(&pod.uid)) {
                     known.accept_deletion();
                 }
             }
             EvictionInput::PodRead { pod, result: Ok(read), half_deleted } => {
+                self.marks.respond(pod, false, now.mono);
                 self.pod_read(pod, read, *half_deleted);
             }
+            EvictionInput::Marked { pod, result: Err(_) }
+            | EvictionInput::Unmarked { pod, result: Err(_) }
+            | EvictionInput::Deleted { pod, result: Err(_) }
+            | EvictionInput::Evicted { pod, result: Err(_) }
+            | EvictionInput::PodRead { pod, result: Err(_), .. } => self.marks.respond(pod, true, now.mono),
             _ => {}
         }
     }
@@ -239,10 +260,16 @@ impl EngineMonitor for EvictionMonitor {
             }
             EvictionEffect::EvictPod { pod, name, confirmed, .. } => (pod, name, None, Some(*confirmed)),
             EvictionEffect::SetDisruptionTarget { pod, name, version, .. } => (pod, name, *version, None),
-            EvictionEffect::ReadNode { .. }
-            | EvictionEffect::ReadPod { .. }
-            | EvictionEffect::ClearDisruptionTarget { .. } => return Ok(()),
+            EvictionEffect::ReadPod { pod, .. } | EvictionEffect::ClearDisruptionTarget { pod, .. } => {
+                self.marks.touch(pod, now.mono);
+                return Ok(());
+            }
+            EvictionEffect::ReadNode { .. } => return Ok(()),
         };
+        match effect {
+            EvictionEffect::SetDisruptionTarget { .. } => self.marks.request(pod, name, now.mono),
+            _ => self.marks.touch(pod, now.mono),
+        }
         let checked = self.check(pod, name, version, confirmed, now);
         checked.map_err(|(property, reason)| RequestViolation {
             property,
@@ -250,6 +277,18 @@ impl EngineMonitor for EvictionMonitor {
             node: pod.node.clone(),
             pod: Some((name.clone(), pod.uid.clone())),
             reason,
+        })
+    }
+
+    fn idle(&mut self, now: Now) -> Result<(), RequestViolation> {
+        let Some((pod, name, length)) = self.marks.left(now.mono) else { return Ok(()) };
+        let seconds = length.as_micros() / 1_000_000;
+        Err(RequestViolation {
+            property: RequestProperty::NoFalseMark,
+            at: now,
+            node: pod.node,
+            pod: Some((name, pod.uid)),
+            reason: format!("its condition DisruptionTarget stays, and no request followed for {seconds} s"),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Checks the requests in a record by the monitors of their engines.
 
 use crate::call::{EngineCall, RecordedCall, RecordedEngine};
+use taintward_core::engine::Lane;
 use taintward_core::engine_monitor::{EngineMonitor, RequestViolation};
 use taintward_core::time::Now;
 
@@ -45,18 +46,23 @@ where
 
     pub(crate) fn call(&mut self, call: &RecordedCall<M::Engine>, now: Now) {
         let Some(monitor) = &mut self.monitor else { return };
-        match call {
-            EngineCall::Handle(input) => monitor.input(input, now),
+        let checked = match call {
+            EngineCall::Handle(input) => {
+                monitor.input(input, now);
+                Ok(())
+            }
             EngineCall::Pull(_, Some(effect)) => {
                 self.checked += 1;
-                if let Err(violation) = monitor.effect(effect, now) {
-                    self.violated += 1;
-                    if self.violations.len() < KEPT_MAX {
-                        self.violations.push(violation);
-                    }
-                }
+                monitor.effect(effect, now)
             }
-            EngineCall::Pull(_, None) | EngineCall::Tick | EngineCall::Notices(_) => {}
+            EngineCall::Pull(Lane::All, None) => monitor.idle(now),
+            EngineCall::Pull(_, None) | EngineCall::Tick | EngineCall::Notices(_) => Ok(()),
+        };
+        if let Err(violation) = checked {
+            self.violated += 1;
+            if self.violations.len() < KEPT_MAX {
+                self.violations.push(violation);
+            }
         }
     }
 

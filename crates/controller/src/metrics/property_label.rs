@@ -16,6 +16,8 @@ closed_label! {
         Rate => "S6",
         /// A live read, and a whole grace period without a heartbeat.
         Silent => "S7",
+        /// No condition of its own without a further request.
+        NoFalseMark => "S9",
         /// One deletion of a pod, and only of a live one.
         Once => "S10",
         /// Not if the pod or its node cannot be decoded.
@@ -31,6 +33,7 @@ impl From<RequestProperty> for PropertyLabel {
             RequestProperty::NotEarly => Self::NotEarly,
             RequestProperty::Rate => Self::Rate,
             RequestProperty::Silent => Self::Silent,
+            RequestProperty::NoFalseMark => Self::NoFalseMark,
             RequestProperty::Once => Self::Once,
             RequestProperty::Decoded => Self::Decoded,
         }

@@ -1,6 +1,7 @@
 //! Tests each property both ways: with a history that holds it, and with one that violates it.
 
 use super::EvictionMonitor;
+use crate::api_error::ApiFailure;
 use crate::engine::LiveRead;
 use crate::engine_monitor::{EngineMonitor as _, RequestProperty};
 use crate::eviction::{EvictionEffect, EvictionInput};
@@ -199,4 +200,44 @@ fn s11_nothing_that_cannot_be_decoded() {
     let object = ObjectRef::node(&NodeName::new("n1"), None);
     harness.input(EvictionInput::Nodes(ObjectEvent::Undecodable(object)), 70);
     assert_eq!(harness.deletion(70), Some(RequestProperty::Decoded));
+}
+
+#[test]
+fn s9_no_condition_stays_without_a_further_request() {
+    let pod = || pod_ref("p");
+    // The condition is set in second 70.
+    let idle_at = |inputs: &[(EvictionInput, i64)], second| {
+        let mut harness = MonitorHarness::due();
+        let name = PodName::new("default", "p");
+        let mark = EvictionEffect::SetDisruptionTarget {
+            pod: pod(),
+            name,
+            version: Some(ResourceVersion(5)),
+            generation: 1,
+            slow: false,
+        };
+        assert_eq!(harness.monitor.effect(&mark, at(70)), Ok(()));
+        assert_eq!(harness.monitor.clone().idle(at(140)), Ok(()), "the request has no response yet");
+        harness.input(EvictionInput::Marked { pod: pod(), result: Ok(Some(ResourceVersion(6))) }, 70);
+        inputs.iter().for_each(|(input, second)| harness.input(input.clone(), *second));
+        harness.monitor.idle(at(second)).err().map(|violation| violation.property.id())
+    };
+    assert_eq!((idle_at(&[], 130), idle_at(&[], 146)), (None, Some("S9")));
+    let rejected = || [(EvictionInput::Deleted { pod: pod(), result: Err(ApiFailure::Forbidden) }, 100)];
+    assert_eq!((idle_at(&rejected(), 160), idle_at(&rejected(), 161)), (None, Some("S9")));
+    let unread = EvictionInput::NodeConfirmed {
+        node: NodeName::new("n1"),
+        sent: at(99).mono,
+        result: Err(ApiFailure::Unavailable),
+    };
+    assert_eq!(idle_at(&[(unread, 100)], 150), None, "others wait for a request that fails");
+    let gone = ObjectEvent::Deleted(pod().into());
+    for end in [
+        EvictionInput::Deleted { pod: pod(), result: Ok(()) },
+        EvictionInput::Unmarked { pod: pod(), result: Ok(()) },
+        EvictionInput::PodRead { pod: pod(), result: Ok(LiveRead::NotFound), half_deleted: false },
+        EvictionInput::Pods(gone),
+    ] {
+        assert_eq!(idle_at(&[(end.clone(), 71)], 300), None, "{end:?}");
+    }
 }

@@ -140,8 +140,12 @@ impl Engine for PairedEngine {
         if let Some(beside) = &mut self.beside_policy {
             assert_eq!(beside.next_effect(lane, now), effect, "a policy that selects nothing changes it");
         }
-        let checked = self.monitor.as_mut().zip(effect.as_ref());
-        if let Some(violation) = checked.and_then(|(monitor, effect)| monitor.effect(effect, now).err()) {
+        let checked = self.monitor.as_mut().map(|monitor| match &effect {
+            Some(effect) => monitor.effect(effect, now),
+            None if lane == Lane::All => monitor.idle(now),
+            None => Ok(()),
+        });
+        if let Some(Err(violation)) = checked {
             panic!("{violation}");
         }
         effect
