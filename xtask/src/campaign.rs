@@ -218,6 +218,7 @@ impl Campaign<'_> {
             Ok(result) => {
                 print_result(&title, &result, who);
                 progress.results.add(&plan.row(), &result.verdict);
+                progress.results.finish(number);
                 progress.with_violations += u64::from(result.folder.is_some());
                 result.folder.is_none()
             }
@@ -227,7 +228,6 @@ impl Campaign<'_> {
                 false
             }
         };
-        progress.results.finish(number);
         progress.results.save(who)?;
         Ok(is_well)
     }

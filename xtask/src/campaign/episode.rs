@@ -63,11 +63,12 @@ pub(crate) async fn run(
     sleep(plan.before).await;
     let begin = campaign.timeline.now();
     let mut inflicted = Vec::new();
-    for fault in &plan.faults {
+    // The second fault needs an API server that answers, and so it begins first.
+    for fault in plan.faults.iter().rev() {
         inflicted.push(inflict::begin(campaign, &mut controllers, *fault, &mut rng).await?);
     }
     sleep(plan.lasts).await;
-    for one in inflicted {
+    for one in inflicted.into_iter().rev() {
         inflict::end(campaign, &mut controllers, one).await?;
     }
     let window = EpisodeWindow {
