@@ -22,6 +22,9 @@ pub(crate) struct MutantsArgs {
     parts: Vec<(u32, u32)>,
 }
 
+/// The sizes of random tests: a change that only a larger number of cases notices is a gap of the others.
+const SIZES: [(&str, &str); 2] = [("PROPTEST_CASES", "24"), ("WORLDS", "200")];
+
 /// A share of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MutantScope {
@@ -91,7 +94,7 @@ pub(crate) fn run_part(scope: MutantScope, (part, parts): (u32, u32)) -> Result<
     command.args(["mutants", "--package", package, "--file", files, "--output"]).arg(&folder);
     // The parts of cargo-mutants begin with 0.
     command.args(["--shard", &format!("{}/{parts}", part - 1), "--no-shuffle", "--minimum-test-timeout=60"]);
-    command.arg("--").args(scope.tests()).current_dir(sources::root());
+    command.arg("--").args(scope.tests()).envs(SIZES).current_dir(sources::root());
     let status = command.status().context("starting cargo-mutants")?;
     // 2: a change was not noticed. 3: tests did not end, which counts as noticed.
     ensure!(matches!(status.code(), Some(0 | 2 | 3)), "cargo-mutants failed: {status}");
