@@ -131,7 +131,9 @@ pub(crate) fn judge(
         if !deleted.insert(&deletion.uid) && !window.restored {
             found.push((Misdeed::Twice, "it was deleted before".to_owned()));
         }
-        if let Some(reads) = reads.filter(|_| deletion.is_logged) {
+        // To finish what an interrupted API server began needs no read of the node (P31).
+        let finishes = demanded(pod, deletion, window.restored).iter().any(|state| state.is_half_deleted);
+        if let Some(reads) = reads.filter(|_| deletion.is_logged && !finishes) {
             let ages = reads.get(&pod.node).into_iter().flatten().map(|read| deletion.received - read);
             let age = ages.filter(|age| *age >= 0.0).fold(f64::INFINITY, f64::min);
             if age > READ_AGE_MAX + TRANSIT_MAX {
@@ -330,7 +332,8 @@ mod tests {
         ending["metadata"]["resourceVersion"] = "8".into();
         history.pod_applied(&ending, 22.5);
         let finished = JudgedDeletion { version: Some("8".into()), ..again };
-        assert_eq!(misdeeds(&history, &[finished]), []);
+        let unread = judge(&history, std::slice::from_ref(&finished), Some(&BTreeMap::new()), WINDOW);
+        assert_eq!(unread.misdeeds, [], "nor needs it a read of the node");
         let unseen = JudgedDeletion { version: Some("7".into()), ..deletion(30.0) };
         assert_eq!(misdeeds(&history, std::slice::from_ref(&unseen)), [Misdeed::Wrong]);
         assert_eq!(judge(&history, &[unseen], None, restored).misdeeds, []);
