@@ -131,8 +131,7 @@ pub(crate) fn judge(
         if !deleted.insert(&deletion.uid) && !window.restored {
             found.push((Misdeed::Twice, "it was deleted before".to_owned()));
         }
-        // To finish what an interrupted API server began needs no read of the node (P31).
-        let finishes = demanded(pod, deletion, window.restored).iter().any(|state| state.is_half_deleted);
+        let finishes = finishes(&demanded(pod, deletion, window.restored));
         if let Some(reads) = reads.filter(|_| deletion.is_logged && !finishes) {
             let ages = reads.get(&pod.node).into_iter().flatten().map(|read| deletion.received - read);
             let age = ages.filter(|age| *age >= 0.0).fold(f64::INFINITY, f64::min);
@@ -192,6 +191,9 @@ fn misdeed(
     if !states.is_empty() && states.iter().all(|state| state.is_terminating && !state.is_half_deleted) {
         return Some((Misdeed::Twice, "it was terminating".to_owned()));
     }
+    if finishes(&states) {
+        return None;
+    }
     let pairs = possible.flat_map(|(_, node)| states.iter().map(move |state| (node, state)));
     let first =
         pairs.filter_map(|(node, state)| Some(due(node, pod, &state.tolerations)?.0)).reduce(f64::min);
@@ -202,6 +204,12 @@ fn misdeed(
         }
         Some(_) => None,
     }
+}
+
+/// Whether a deletion finishes what an interrupted API server began (P31): that needs no read of the node, and whether the taint is
+/// still there does not matter.
+fn finishes(states: &[&PodVersion]) -> bool {
+    !states.is_empty() && states.iter().all(|state| state.is_half_deleted)
 }
 
 /// The versions of a pod that a deletion may rest on.
@@ -337,6 +345,10 @@ mod tests {
         let unseen = JudgedDeletion { version: Some("7".into()), ..deletion(30.0) };
         assert_eq!(misdeeds(&history, std::slice::from_ref(&unseen)), [Misdeed::Wrong]);
         assert_eq!(judge(&history, &[unseen], None, restored).misdeeds, []);
+        let removed = history.send(22.6);
+        history.node_applied(&node(removed, &[]), 22.7);
+        let late = JudgedDeletion { received: 40.0, completed: 40.1, ..finished };
+        assert_eq!(misdeeds(&history, &[late]), [], "nor the taint");
     }
 
     #[test]
