@@ -115,6 +115,16 @@ impl CampaignFault {
         )
     }
 
+    /// Whether this second fault may happen beside it: there is one webhook, and a process that is restarted is ready only if it has its
+    /// permissions.
+    pub(crate) const fn allows(self, second: Self) -> bool {
+        !matches!(
+            (self, second),
+            (Self::WebhookDenies, Self::WebhookDelays)
+                | (Self::ControllerKilled | Self::LeaderKilled, Self::Forbidden)
+        )
+    }
+
     /// Whether a second fault may happen beside it.
     pub(crate) const fn may_be_first(self) -> bool {
         // Their ends need an API server that answers, or the link is theirs.

@@ -33,7 +33,8 @@ impl EpisodePlan {
         let seconds: Vec<_> =
             faults.iter().filter(|fault| fault.may_be_second() && **fault != first).collect();
         if first.may_be_first() && rng.u32(..100) < SECOND && !seconds.is_empty() {
-            chosen.push(*seconds[rng.usize(..seconds.len())]);
+            let second = *seconds[rng.usize(..seconds.len())];
+            chosen.extend(first.allows(second).then_some(second));
         }
         let milliseconds = match first {
             // Longer than the lease, which lasts 15 s.
