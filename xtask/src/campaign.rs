@@ -168,6 +168,7 @@ impl CampaignProgress {
             true => CampaignResults::load_unfinished(arguments.contender, arguments.command(), &plan)?,
             false => CampaignResults::new(arguments.command(), plan),
         };
+        results.save(arguments.contender)?;
         let numbers = arguments.first..arguments.first + arguments.episodes;
         let open = numbers.filter(|number| !results.is_finished(*number)).collect();
         Ok(Self { open, results, with_violations: 0, unfinished: 0 })
