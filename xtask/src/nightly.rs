@@ -41,7 +41,7 @@ enum NightlyPart {
     Guards,
     /// Random worlds in the simulation, ten times as many as in CI
     Simulation,
-    /// Faults on a real control plane: 500 episodes in about two hours
+    /// Faults on a real control plane: 500 episodes, two at a time, in about an hour
     Campaign,
     /// Each fuzz target for ten minutes
     Fuzz,
