@@ -8,6 +8,9 @@ use alloc::collections::BTreeMap;
 /// How long a condition may stay without a further request about its pod, unless requests fail.
 const WITHOUT_REQUEST_MAX: Span = Span::from_secs(60);
 
+/// How much a time without calls counts: the process may have been suspended.
+const GAP_MAX: Span = Span::from_secs(10);
+
 /// How often all of them are looked at.
 const CHECK_PAUSE: Span = Span::from_secs(5);
 
@@ -31,6 +34,8 @@ pub(super) struct MonitoredMarks {
     /// When a request last failed: others may wait for it.
     failed: Option<Mono>,
     checked: Option<Mono>,
+    /// When the engine was last called.
+    called: Option<Mono>,
 }
 
 impl MonitoredMarks {
@@ -83,6 +88,7 @@ impl MonitoredMarks {
 
     /// A condition that stays although the engine has nothing to do, and since when; each is named once.
     pub(super) fn left(&mut self, now: Mono) -> Option<(PodRef, PodName, Span)> {
+        self.skip_gap(now);
         if self.marks.is_empty() || self.checked.is_some_and(|checked| now.since(checked) < CHECK_PAUSE) {
             return None;
         }
@@ -95,5 +101,17 @@ impl MonitoredMarks {
         let mark = self.marks.values().find(is_left)?.clone();
         self.end(UidHash::of(&mark.pod.uid));
         Some((mark.pod, mark.name, now.since(mark.last)))
+    }
+
+    /// Moves what happened before a gap, so that the gap counts no more than it may.
+    fn skip_gap(&mut self, now: Mono) {
+        let gap = self.called.replace(now).map_or(Span::ZERO, |called| now.since(called));
+        if gap <= GAP_MAX {
+            return;
+        }
+        let uncounted = Span::from_micros(gap.as_micros() - GAP_MAX.as_micros());
+        let moved = |at: Mono| at.plus(uncounted).min(now);
+        self.marks.values_mut().for_each(|mark| mark.last = moved(mark.last));
+        self.failed = self.failed.map(moved);
     }
 }

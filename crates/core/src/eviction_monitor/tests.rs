@@ -17,6 +17,7 @@ fn at(second: i64) -> Now {
 }
 
 /// A history: node `n1` and pod `p`, whose toleration of taint `k` ends after 60 s, both listed in second 0.
+#[derive(Clone)]
 struct MonitorHarness {
     monitor: EvictionMonitor,
 }
@@ -41,6 +42,22 @@ impl MonitorHarness {
         harness
     }
 
+    /// The same, with the condition set in second 70.
+    fn marked() -> Self {
+        let mut harness = Self::due();
+        let mark = EvictionEffect::SetDisruptionTarget {
+            pod: pod_ref("p"),
+            name: PodName::new("default", "p"),
+            version: Some(ResourceVersion(5)),
+            generation: 1,
+            slow: false,
+        };
+        assert_eq!(harness.monitor.effect(&mark, at(70)), Ok(()));
+        assert_eq!(harness.clone().idle_until(70, 140), None, "the request has no response yet");
+        harness.input(EvictionInput::Marked { pod: pod_ref("p"), result: Ok(Some(ResourceVersion(6))) }, 70);
+        harness
+    }
+
     fn input(&mut self, input: EvictionInput, second: i64) {
         self.monitor.input(&input, at(second));
     }
@@ -56,6 +73,13 @@ impl MonitorHarness {
     fn read(&mut self, fact: NodeFact, second: i64) {
         let (node, sent) = (fact.name.clone(), at(second).mono);
         self.input(EvictionInput::NodeConfirmed { node, sent, result: Ok(LiveRead::Found(fact)) }, second);
+    }
+
+    /// The property that is violated while the engine is called every five seconds, and has nothing to do.
+    fn idle_until(&mut self, from: i64, until: i64) -> Option<&'static str> {
+        let mut calls = (from..until).step_by(5).chain([until]);
+        let violation = calls.find_map(|second| self.monitor.idle(at(second)).err());
+        violation.map(|violation| violation.property.id())
     }
 
     /// The property that a deletion violates, which rests on the read of second 70.
@@ -205,32 +229,32 @@ fn s11_nothing_that_cannot_be_decoded() {
 #[test]
 fn s9_no_condition_stays_without_a_further_request() {
     let pod = || pod_ref("p");
-    // The condition is set in second 70.
     let idle_at = |inputs: &[(EvictionInput, i64)], second| {
-        let mut harness = MonitorHarness::due();
-        let name = PodName::new("default", "p");
-        let mark = EvictionEffect::SetDisruptionTarget {
-            pod: pod(),
-            name,
-            version: Some(ResourceVersion(5)),
-            generation: 1,
-            slow: false,
-        };
-        assert_eq!(harness.monitor.effect(&mark, at(70)), Ok(()));
-        assert_eq!(harness.monitor.clone().idle(at(140)), Ok(()), "the request has no response yet");
-        harness.input(EvictionInput::Marked { pod: pod(), result: Ok(Some(ResourceVersion(6))) }, 70);
-        inputs.iter().for_each(|(input, second)| harness.input(input.clone(), *second));
-        harness.monitor.idle(at(second)).err().map(|violation| violation.property.id())
+        let mut harness = MonitorHarness::marked();
+        let mut called = 70;
+        for (input, second) in inputs {
+            assert_eq!(harness.idle_until(called, *second), None);
+            harness.input(input.clone(), *second);
+            called = *second;
+        }
+        harness.idle_until(called, second)
     };
-    assert_eq!((idle_at(&[], 130), idle_at(&[], 146)), (None, Some("S9")));
+    assert_eq!((idle_at(&[], 130), idle_at(&[], 136)), (None, Some("S9")));
     let rejected = || [(EvictionInput::Deleted { pod: pod(), result: Err(ApiFailure::Forbidden) }, 100)];
-    assert_eq!((idle_at(&rejected(), 160), idle_at(&rejected(), 161)), (None, Some("S9")));
+    assert_eq!((idle_at(&rejected(), 160), idle_at(&rejected(), 166)), (None, Some("S9")));
     let unread = EvictionInput::NodeConfirmed {
         node: NodeName::new("n1"),
         sent: at(99).mono,
         result: Err(ApiFailure::Unavailable),
     };
     assert_eq!(idle_at(&[(unread, 100)], 150), None, "others wait for a request that fails");
+    // The engine is not called from second 75 to 1000.
+    let suspended = |second| {
+        let mut harness = MonitorHarness::marked();
+        assert_eq!(harness.idle_until(70, 75), None);
+        harness.idle_until(1_000, second)
+    };
+    assert_eq!((suspended(1_045), suspended(1_055)), (None, Some("S9")));
     let gone = ObjectEvent::Deleted(pod().into());
     for end in [
         EvictionInput::Deleted { pod: pod(), result: Ok(()) },
