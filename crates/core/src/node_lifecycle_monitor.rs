@@ -220,12 +220,13 @@ impl NodeLifecycleMonitor {
         }
     }
 
+    /// A live read may show less than what its stream has shown since it was sent.
     fn confirmed(&mut self, node: &NodeName, sent: Mono, live: &LiveNodeAndLease, now: Mono) {
         if let LiveRead::Found(fact) = &live.node {
-            self.node_applied(fact, true, now);
+            self.node_applied(fact, false, now);
         }
         if let LiveRead::Found(fact) = &live.lease {
-            self.lease_applied(fact, true, now);
+            self.lease_applied(fact, false, now);
         }
         if let Some(known) = self.nodes.get_mut(node) {
             known.confirm(sent);

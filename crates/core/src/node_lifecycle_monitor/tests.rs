@@ -55,8 +55,12 @@ fn renew(monitor: &mut NodeLifecycleMonitor, second: i64, version: u64) {
 /// A live read of `a` and its lease, which are as known.
 fn read(monitor: &mut NodeLifecycleMonitor, second: i64, ready: ConditionStatus) {
     let node = LiveRead::Found(health("a", ready));
-    let result = Ok(LiveNodeAndLease { node, lease: LiveRead::NotFound });
-    let input = NodeLifecycleInput::Confirmed { node: NodeName::new("a"), sent: at(second).mono, result };
+    confirm(monitor, second, LiveNodeAndLease { node, lease: LiveRead::NotFound });
+}
+
+fn confirm(monitor: &mut NodeLifecycleMonitor, second: i64, live: LiveNodeAndLease) {
+    let input =
+        NodeLifecycleInput::Confirmed { node: NodeName::new("a"), sent: at(second).mono, result: Ok(live) };
     monitor.input(&input, at(second));
 }
 
@@ -133,6 +137,34 @@ fn s7_a_lease_that_arrives_before_its_node_is_its_lease_and_a_gap_in_nodes_hides
         violated(&mut monitor, &silent(), 50)
     };
     assert_eq!((silent_after_gap(true), silent_after_gap(false)), (None, Some("S7")));
+}
+
+/// The same heartbeat, observed again after a live read that was on its way and does not show it, is none.
+#[test]
+fn s7_a_live_read_that_is_older_than_its_stream_takes_no_heartbeat_back() {
+    let beating = |version, beat| {
+        let mut fact = health("a", ConditionStatus::True);
+        fact.version = Some(ResourceVersion(version));
+        fact.conditions[0].heartbeat = Some(Wall::from_secs(beat));
+        fact
+    };
+    let silent_at = |second| {
+        let mut monitor = listed(ConditionStatus::True);
+        let apply = |monitor: &mut NodeLifecycleMonitor, fact, second| {
+            monitor
+                .input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }), at(second));
+        };
+        apply(&mut monitor, beating(6, 1), 8);
+        apply(&mut monitor, beating(8, 10), 10);
+        let node = LiveRead::Found(beating(7, 1));
+        confirm(&mut monitor, 11, LiveNodeAndLease { node, lease: LiveRead::Found(lease("a", 9, 9)) });
+        apply(&mut monitor, beating(9, 10), 13);
+        // The lease is the one of the list.
+        renew(&mut monitor, 14, 10);
+        read(&mut monitor, second, ConditionStatus::True);
+        violated(&mut monitor, &silent(), second)
+    };
+    assert_eq!((silent_at(59), silent_at(60)), (Some("S7"), None));
 }
 
 #[test]
