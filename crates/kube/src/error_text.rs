@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::error::Error;
-use taintward_core::text::is_hazard;
+use taintward_core::text::{error_chain, is_hazard};
 
 /// Returns the first error of a type in a chain of causes. An I/O error hides the error it wraps from the usual walk.
 pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
@@ -18,13 +18,27 @@ pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> 
     None
 }
 
-/// Returns what happened, without the names of the layers it passed through.
-pub(crate) fn essence(text: &str) -> &str {
+/// What libraries put before a cause: the names of their layers.
+const LAYERS: [&str; 4] = [
+    "ServiceError: ",
+    "client error (Connect): ",
+    "client error (SendRequest): ",
+    "error reading a body from connection: ",
+];
+
+/// Returns what happened, without the names of the layers it passed through, and without the address of a library's
+/// documentation, which is not about this cluster.
+fn essence(text: &str) -> &str {
     let mut text = text;
-    for layer in ["ServiceError: ", "client error (Connect): ", "client error (SendRequest): "] {
-        text = text.strip_prefix(layer).unwrap_or(text);
+    while let Some(inner) = LAYERS.iter().find_map(|layer| text.strip_prefix(layer)) {
+        text = inner;
     }
-    text
+    text.split_once(": https://docs.rs/").map_or(text, |(cause, _)| cause)
+}
+
+/// Why a connection failed, for a message.
+pub(crate) fn connection_error(error: &(dyn Error + 'static)) -> String {
+    sanitized(essence(&error_chain(error)))
 }
 
 /// The longest untrusted text that is quoted in a message, in bytes.
@@ -126,6 +140,24 @@ mod tests {
             }
         }
         assert_eq!(sanitized("a@b http://c d@e https://u:PW@f"), "a@b http://c d@e https://xxxxx@f");
+    }
+
+    #[test]
+    fn a_connection_error_says_what_happened_without_layers() {
+        for (text, cause) in [
+            (
+                "ServiceError: ServiceError: error reading a body from connection: peer closed connection without sending \
+                 TLS close_notify: https://docs.rs/rustls/latest/rustls/manual/_03_howto/index.html#unexpected-eof",
+                "peer closed connection without sending TLS close_notify",
+            ),
+            (
+                "ServiceError: client error (Connect): tcp connect error: Connection refused (os error 111)",
+                "tcp connect error: Connection refused (os error 111)",
+            ),
+            ("connection reset: ServiceError: x", "connection reset: ServiceError: x"),
+        ] {
+            assert_eq!(connection_error(&std::io::Error::other(text)), cause);
+        }
     }
 
     #[test]

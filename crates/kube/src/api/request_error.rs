@@ -3,7 +3,7 @@
 use super::path::{InvalidPath, ResourcePath};
 use crate::config::NoCredentials;
 use crate::decode::{foreign_type, status_from_body};
-use crate::error_text::{essence, find, sanitized};
+use crate::error_text::{connection_error, find, sanitized};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
@@ -140,7 +140,7 @@ impl RequestError {
             );
             return Self::ours(ApiFailure::Unavailable, message);
         }
-        let why = sanitized(essence(&error_chain(why)));
+        let why = connection_error(why);
         let message = format!("{} {resource}: no answer from the API server: {why}", verb(method, resource));
         Self { failure: ApiFailure::Unavailable, message, overload: true, budget: None }
     }

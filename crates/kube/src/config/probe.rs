@@ -2,13 +2,12 @@
 
 use super::NoCredentials;
 use super::observe::date;
-use crate::error_text::{essence, find, sanitized};
+use crate::error_text::{connection_error, find, sanitized};
 use http::Request;
 use http_body_util::{BodyExt, Limited};
 use kube::Client;
 use kube::client::Body;
 use std::time::Duration;
-use taintward_core::text::error_chain;
 use taintward_core::time::Wall;
 use thiserror::Error;
 
@@ -104,12 +103,11 @@ fn classify(why: &kube::Error) -> ProbeError {
     if let Some(NoCredentials(reason)) = find(why) {
         return ProbeError::Credentials(sanitized(reason));
     }
-    let text = sanitized(&error_chain(why));
     match find::<rustls::Error>(why) {
         Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
             ProbeError::PlainHttp
         }
         Some(tls) => ProbeError::Certificate(sanitized(&tls.to_string())),
-        None => ProbeError::Unreachable(essence(&text).to_owned()),
+        None => ProbeError::Unreachable(connection_error(why)),
     }
 }

@@ -3,14 +3,13 @@
 use super::WatchError;
 use crate::api::retry_after_seconds;
 use crate::decode::{ApiStatus, Encoding, WatchedObject, foreign_type, status_from_body};
-use crate::error_text::sanitize;
+use crate::error_text::{connection_error, sanitize};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
 use std::time::Duration;
-use taintward_core::text::error_chain;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// The maximum that is read of an error's body, in bytes.
@@ -34,7 +33,7 @@ pub(super) async fn open<F: WatchedObject>(
     verb: &'static str,
 ) -> Result<BodyStream, WatchError> {
     let sent = timeout(silence, client.send(request)).await.map_err(|_| WatchError::IdleTimeout(silence))?;
-    let response = sent.map_err(|error| WatchError::ConnectionLost(sanitize(&error_chain(&error), 400)))?;
+    let response = sent.map_err(|error| WatchError::ConnectionLost(connection_error(&error)))?;
     if response.status() != StatusCode::OK {
         return Err(response_error::<F>(response, verb).await);
     }
@@ -64,8 +63,7 @@ impl BodyStream {
             let Some(frame) = frame.map_err(|_| WatchError::IdleTimeout(self.silence))? else {
                 return Ok(None);
             };
-            let frame =
-                frame.map_err(|error| WatchError::ConnectionLost(sanitize(&error_chain(&error), 400)))?;
+            let frame = frame.map_err(|error| WatchError::ConnectionLost(connection_error(&error)))?;
             if let Ok(data) = frame.into_data()
                 && !data.is_empty()
             {
