@@ -133,6 +133,8 @@ struct FaultState {
     counts: Mutex<BTreeMap<InjectedFault, u64>>,
     /// The fault that every request meets at the moment.
     outage: watch::Sender<Option<InjectedFault>>,
+    /// How long a slow link takes in each direction.
+    transit: Mutex<Duration>,
 }
 
 impl FaultInjector {
@@ -140,8 +142,18 @@ impl FaultInjector {
     pub fn new(seed: u64, one_in: u64) -> Self {
         let counts = Mutex::new(BTreeMap::new());
         let on = AtomicBool::new(one_in > 0);
-        let (ids, outage) = (IdGenerator::new(seed), watch::Sender::new(None));
-        Self { shared: Arc::new(FaultState { ids, on, one_in: one_in.max(1), counts, outage }) }
+        let (ids, outage, transit) = (IdGenerator::new(seed), watch::Sender::new(None), Mutex::default());
+        Self { shared: Arc::new(FaultState { ids, on, one_in: one_in.max(1), counts, outage, transit }) }
+    }
+
+    /// From now on, each request takes this long to the server, and its response as long back, and every part of a
+    /// stream. [`end`](Self::end) does not end that; a zero does.
+    pub fn slow_link(&self, each_way: Duration) {
+        *self.shared.transit.lock().unwrap_or_else(PoisonError::into_inner) = each_way;
+    }
+
+    fn transit(&self) -> Duration {
+        *self.shared.transit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on every request meets this fault. Open streams break, or fall silent if the fault is one without a
@@ -224,7 +236,8 @@ where
         Box::pin(async move {
             let query = request.uri().query().unwrap_or_default();
             let is_watch = *request.method() == Method::GET && query.contains("watch=");
-            let fault = faults.next(is_watch);
+            let (fault, transit) = (faults.next(is_watch), faults.transit());
+            arrive(transit).await?;
             match fault {
                 Some(InjectedFault::LostBefore) => return Err(BrokenConnection(InjectedFault::LostBefore)),
                 Some(InjectedFault::BlackHole) => std::future::pending().await,
@@ -232,6 +245,7 @@ where
                 _ => {}
             }
             if let Some(response) = fault.and_then(|fault| injected_response(fault, &faults)) {
+                arrive(transit).await?;
                 return Ok(response);
             }
             let response = match inner.call(request).await {
@@ -243,6 +257,8 @@ where
                 Some(fault) if fault.is_of_streams() => cut(response, fault, &faults),
                 _ => response.map(|body| body.map_err(|never| match never {}).boxed_unsync()),
             };
+            arrive(transit).await?;
+            let response = if transit.is_zero() { response } else { delayed(response, transit) };
             Ok(if is_watch { mortal(response, faults.shared.outage.subscribe()) } else { response })
         })
     }
@@ -254,9 +270,28 @@ const OVERDUE: Duration = Duration::from_secs(1);
 /// Waits until a slow request arrives. If time has jumped past that moment, the client was suspended and the connection
 /// has died: a request never arrives long after the client gave it up.
 async fn arrive(after: Duration) -> Result<(), BrokenConnection> {
+    if after.is_zero() {
+        return Ok(());
+    }
     let planned = Instant::now() + after;
     sleep_until(planned).await;
     if planned.elapsed() > OVERDUE { Err(BrokenConnection(InjectedFault::Slow)) } else { Ok(()) }
+}
+
+/// Delays each part of a body, and keeps their order.
+fn delayed(response: Response<FaultyBody>, transit: Duration) -> Response<FaultyBody> {
+    /// How many parts are under way at once; more wait at the server.
+    const UNDER_WAY_MAX: usize = 1_024;
+    response.map(|body| {
+        let parts = BodyStream::new(body).map(move |part| {
+            let at = Instant::now() + transit;
+            async move {
+                sleep_until(at).await;
+                part
+            }
+        });
+        StreamBody::new(parts.buffered(UNDER_WAY_MAX)).boxed_unsync()
+    })
 }
 
 /// Wraps a stream that an outage ends.

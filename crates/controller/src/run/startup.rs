@@ -1,11 +1,15 @@
-//! Waits for the API server and provides the health checks of a waiting process.
+//! Waits for the API server, learns its time, and provides the health checks of a waiting process.
 //!
 //! - Invariant: a waiting process is alive: a restart would not help.
+//! - The first list is requested when the server's time is known, if its responses can tell it: without it, the countdowns
+//!   of listed taints and pods start when the list is read (S4).
 
 use super::{HealthState, PROBE_MAX, StartupOutcome, StartupState, WatchSet, election};
 use crate::admin::{Check, Scope};
 use crate::settings::ControllerSettings;
 use crate::shutdown::Shutdown;
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
 use std::time::Duration;
 use taintward_kube::clock::Clock;
 use taintward_kube::config::{ProbeError, probe};
@@ -14,6 +18,9 @@ use tokio::sync::watch;
 
 /// The pause between two probes.
 const PROBE_PAUSE: Duration = Duration::from_secs(3);
+
+/// How many dates are requested at once. Two more than that of the first response suffice; some requests may fail.
+const DATES: usize = 8;
 
 impl StartupState {
     pub(super) fn new(
@@ -49,8 +56,21 @@ impl StartupState {
             self.leadership_out.send_modify(|leadership| leadership.loop_alive_at = clock.now().mono);
             self.waiting.send_replace(why);
         };
-        wait_for_api_server(client, shutdown, report).await
+        if let StartupOutcome::Stopped = wait_for_api_server(client, shutdown, report).await {
+            return StartupOutcome::Stopped;
+        }
+        tokio::select! {
+            biased;
+            () = shutdown.requested() => StartupOutcome::Stopped,
+            () = learn_server_time(client, clock) => StartupOutcome::Connected,
+        }
     }
+}
+
+/// Requests dates until the server's time is known, or until no response is left that could tell it.
+async fn learn_server_time(client: &kube::Client, clock: &Clock) {
+    let mut probes: FuturesUnordered<_> = (0..DATES).map(|_| probe(client, PROBE_MAX)).collect();
+    while clock.is_by_the_server() && clock.offset().is_none() && probes.next().await.is_some() {}
 }
 
 /// Ready once the server has answered.

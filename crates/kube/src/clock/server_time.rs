@@ -1,7 +1,8 @@
 //! Estimates the time of the API server's clock from the dates of its responses, with its uncertainty.
 //!
-//! - Invariant: while clocks drift apart by less than [`DRIFT`], the true time is within the bounds. One or two wrong
-//!   dates change nothing if they contradict the others, and otherwise shift the estimate by two seconds at most.
+//! - Invariant: while clocks drift apart by less than [`DRIFT`], the true time is within the bounds, however slow the
+//!   link is. One or two wrong dates change nothing if they contradict the others, and otherwise shift the estimate by a
+//!   second more than a response takes.
 
 use taintward_core::time::{Mono, Span, Wall};
 
@@ -22,11 +23,15 @@ const ENOUGH_OVER: Span = Span::from_secs(2);
 /// The maximum number of clocks that are distinguished.
 const CLOCKS_MAX: usize = 6;
 
-/// A response that took longer proves too little: it agrees with almost any clock.
-const SLOW: Span = Span::from_secs(1);
+/// A response that took longer proves too little: it agrees with almost any clock. Behind a link where every response
+/// takes seconds, bounds that are seconds apart are far better than none: a process without them counts the taints of its
+/// first list from that list.
+const TRANSIT_MAX: Span = Span::from_secs(10);
 
-/// How far apart the bounds by one date are at most, before clocks drift.
-pub(super) const WIDTH_MAX: Span = Span::from_micros(DATE_STEP).saturating_add(SLOW);
+/// How far apart the bounds by one date are at most, before clocks drift, if its response took this long.
+pub(super) const fn width_max(transit: Span) -> Span {
+    Span::from_micros(DATE_STEP).saturating_add(transit)
+}
 
 /// Dates outside of the years 2020 to 2099 are ignored.
 const PLAUSIBLE: std::ops::Range<Wall> = Wall::from_secs(1_577_836_800)..Wall::from_secs(4_102_444_800);
@@ -40,7 +45,7 @@ pub enum IgnoredDate {
     Unreadable,
     /// It has an `Age`: it comes from a cache.
     Cached,
-    /// It took long: it is hardly known when its `Date` was written.
+    /// It took more than ten seconds: it is hardly known when its `Date` was written.
     Slow,
     /// Its `Date` is decades off.
     Implausible,
@@ -143,7 +148,7 @@ impl ServerTime {
         if !PLAUSIBLE.contains(&date) {
             return Err(IgnoredDate::Implausible);
         }
-        if received > sent.plus(SLOW) {
+        if received > sent.plus(TRANSIT_MAX) {
             return Err(IgnoredDate::Slow);
         }
         let (bounds, now) = (OffsetBounds::of(date, sent, received), received);

@@ -234,6 +234,18 @@ impl SandboxHarness {
         }
     }
 
+    /// From now on, a request of a controller takes this many seconds to the server, and its response as many back.
+    pub(crate) fn slow_link(&self, each_way: f64) {
+        let all = [
+            &self.faults,
+            &self.write_faults,
+            &self.stream_faults,
+            &self.heartbeat_faults,
+            &self.lease_faults,
+        ];
+        all.iter().for_each(|faults| faults.slow_link(Duration::from_secs_f64(each_way)));
+    }
+
     /// Lets time pass while controllers are stopped or suspended: only scenarios act.
     pub(crate) fn slumber(&self, seconds: f64) {
         // The first poll moves the time; another would let other tasks run.

@@ -142,3 +142,21 @@ async fn a_clock_that_is_wrong_at_the_start_moves_no_deadline() {
         harness.went(&pod, after(tainted, 300.0), ALLOWED);
     }
 }
+
+/// S3, S4, L3: a controller starts behind a link where each response takes seconds. No pod leaves early, and none later
+/// than by the time of a response and the uncertainty that this leaves.
+#[tokio::test(start_paused = true)]
+async fn a_slow_link_at_the_start_moves_no_deadline() {
+    for each_way in [0.0, 0.3, 0.7, 1.0, 1.6] {
+        let harness = SandboxHarness::new(1);
+        let pod = harness.create_pod("p", "n1", &[toleration("k", Some(300))]);
+        let tainted = harness.set_taints("n1", &[no_execute("k")]);
+        sleep(100.3).await;
+        harness.slow_link(each_way);
+        let _controller = harness.start_by(harness.clock().by_the_server(), alone());
+        sleep(100.0).await;
+        harness.slow_link(0.0);
+        sleep(500.0).await;
+        harness.went(&pod, after(tainted, 300.0), 2.6 + 2.0 * each_way);
+    }
+}
