@@ -1,4 +1,4 @@
-//! Checks S1-S5, S9, S10 and L1 on the server's commit log, independently of the core.
+//! Checks S1-S5, S9, S10, L1 and L3 on the server's commit log, independently of the core.
 
 use super::log::{LogKind, LoggedCommit};
 use jiff::{SignedDuration, Timestamp};
@@ -39,6 +39,8 @@ struct Instance {
     since: Timestamp,
     /// The earliest start that a controller may read from the object.
     reported: Timestamp,
+    /// The latest start that it may read: `timeAdded`, which a user may renew, or the last write of the taints (D1).
+    latest: Timestamp,
 }
 
 impl Instance {
@@ -48,6 +50,10 @@ impl Instance {
 
     const fn reported(&self) -> Timestamp {
         self.reported
+    }
+
+    const fn latest(&self) -> Timestamp {
+        self.latest
     }
 
     fn is_of_health(&self) -> bool {
@@ -78,6 +84,8 @@ pub(crate) struct EvictionChecker {
     pods: BTreeMap<String, CheckedPod>,
     /// Nothing fails in this world: due pods leave immediately.
     peaceful: bool,
+    /// From when on nothing fails and nothing changes, unless other things delay evictions in this world.
+    undelayed_from: Option<Timestamp>,
     pub(crate) faults: Vec<String>,
     pub(crate) deletions: u64,
 }
@@ -90,9 +98,16 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64()
 }
 
+/// When a field manager that owns the taints last wrote the node.
+fn taints_written(node: &Value) -> Option<Timestamp> {
+    let managers = node["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let owners = managers.filter(|manager| !manager["fieldsV1"]["f:spec"]["f:taints"].is_null());
+    owners.filter_map(|manager| text(manager, "time").parse().ok()).max()
+}
+
 impl EvictionChecker {
-    pub(crate) fn new(peaceful: bool) -> Self {
-        Self { peaceful, ..Self::default() }
+    pub(crate) fn new(peaceful: bool, undelayed_from: Option<Timestamp>) -> Self {
+        Self { peaceful, undelayed_from, ..Self::default() }
     }
 
     pub(crate) fn receive(&mut self, commit: &LoggedCommit) {
@@ -118,14 +133,16 @@ impl EvictionChecker {
                 .collect(),
         };
         let before = self.taints.remove(&name).unwrap_or_default();
-        let mut instances = Vec::new();
+        let (written, mut instances) = (taints_written(&commit.object), Vec::new());
         for taint in present {
             let (key, value) = (text(taint, "key").to_owned(), text(taint, "value").to_owned());
             // A changed value keeps the start.
             let known = before.iter().find(|instance| instance.key == key);
             let since = known.map_or(commit.at, Instance::since);
             let reported = known.map_or_else(|| self.reported(taint, commit.at), Instance::reported);
-            instances.push(Instance { key, value, since, reported });
+            let named = text(taint, "timeAdded").parse().ok().or(written);
+            let latest = named.map_or(since, |named: Timestamp| named.max(since));
+            instances.push(Instance { key, value, since, reported, latest });
         }
         self.taints.insert(name, instances);
         here.iter().for_each(|uid| self.settle(uid, commit.at));
@@ -148,6 +165,7 @@ impl EvictionChecker {
         if ends && !self.pods.get(&uid).is_some_and(|pod| pod.deleted) && !commit.ours {
             self.deletions += 1;
             self.judge_deletion(&uid, commit.at);
+            self.judge_lateness(&uid, commit.at);
         }
         let pod = self.pods.entry(uid.clone()).or_default();
         pod.name = text(metadata, "name").to_owned();
@@ -172,10 +190,9 @@ impl EvictionChecker {
         let Some(due) = due else { return };
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.justified = Some(until);
+        let Some(pod) = self.pods.get(uid) else { return };
         let knowable = pod.due.map_or(due, |(_, since)| since.max(due));
-        // Countdowns of taints of node lifecycle may be held (NL-48): later, never earlier.
-        let held = self.taints.get(&pod.node).is_some_and(|all| all.iter().any(Instance::is_of_health));
-        if self.peaceful && !held && seconds(knowable, until) > LATE_IN_PEACE {
+        if self.peaceful && !self.is_held(pod) && seconds(knowable, until) > LATE_IN_PEACE {
             let reported =
                 format!("L1: {} on {} was due at {due:.3} and there at {until:.3}", pod.name, pod.node);
             self.faults.push(reported);
@@ -207,6 +224,27 @@ impl EvictionChecker {
             pod.tolerations,
             if pod.over { "; it was over" } else { "" },
         ));
+    }
+
+    /// S4, L3: whatever happened to its controller before, a pod leaves when it is due by the starts of its taints.
+    fn judge_lateness(&mut self, uid: &str, at: Timestamp) {
+        let Some((calm, due)) = self.undelayed_from.zip(self.due(uid, Instance::latest)) else { return };
+        let Some(pod) = self.pods.get(uid).filter(|pod| !self.is_held(pod)) else { return };
+        let late = seconds(due.max(calm), at);
+        if late > LATE {
+            self.faults.push(format!(
+                "L3: {} on {} was due at {due:.3} and was deleted at {at:.3}, {late:.1} s late; taints {:?}; tolerations {}",
+                pod.name,
+                pod.node,
+                self.taints.get(&pod.node),
+                pod.tolerations,
+            ));
+        }
+    }
+
+    /// Countdowns of taints of node lifecycle may be held (NL-48): later, never earlier.
+    fn is_held(&self, pod: &CheckedPod) -> bool {
+        self.taints.get(&pod.node).is_some_and(|all| all.iter().any(Instance::is_of_health))
     }
 
     /// S1, S5 and S10: each DELETE names the incarnation and comes from the holder of the lease, none has a grace

@@ -60,6 +60,7 @@ pub(crate) fn simulate(seed: u64, mutation: ControllerMutation) -> SimulationOut
 struct SimulatedController {
     task: JoinHandle<Result<(), String>>,
     request: ShutdownRequest,
+    is_stopping: bool,
     recorder: Option<EngineRecorder>,
 }
 
@@ -185,8 +186,10 @@ impl SimulationHarness {
             tokio::time::sleep(pause).await;
         }
         self.faults.end();
+        self.faults.slow_link(Duration::ZERO);
         self.settle_nodes();
         self.settle_delays();
+        self.end_stopping().await;
         self.start_all().await;
         self.calm_at = Some(self.now());
         self.send("everything works, and nothing changes".to_owned());
@@ -201,7 +204,8 @@ impl SimulationHarness {
     fn judged(mut self) -> SimulationOutcome {
         let strict = self.peaceful && self.mutation.hears_all();
         // What delays evictions is not late.
-        let mut eviction_checker = EvictionChecker::new(strict && self.delays.is_none());
+        let undelayed_from = self.calm_at.filter(|_| self.delays.is_none() && self.mutation.hears_all());
+        let mut eviction_checker = EvictionChecker::new(strict && self.delays.is_none(), undelayed_from);
         let mut delay_checker = DelayChecker::default();
         let mut node_checker = NodeChecker::new(
             self.peaceful && self.mutation.is_undisturbed(),
@@ -316,7 +320,7 @@ impl SimulationHarness {
         let task = tokio::spawn(async move {
             run_on(cluster, clock, settings, shutdown).await.map_err(|error| error.to_string())
         });
-        self.controllers[which] = Some(SimulatedController { task, request, recorder });
+        self.controllers[which] = Some(SimulatedController { task, request, is_stopping: false, recorder });
         self.begun.push((which, self.now()));
         self.send(format!("controller {which} starts"));
     }
@@ -329,6 +333,13 @@ impl SimulationHarness {
             self.crashes += 1;
             self.send(format!("controller {which} is killed"));
         }
+    }
+
+    /// Makes the link between the controllers and the server slow, or fast again.
+    pub(crate) fn change_link(&mut self) {
+        let each_way = Duration::from_millis(self.below(3) * self.below(800));
+        self.faults.slow_link(each_way);
+        self.send(format!("each request and each response takes {} ms", each_way.as_millis()));
     }
 
     /// Sets the controllers' wall clocks, by up to an hour in either direction.
@@ -362,15 +373,25 @@ impl SimulationHarness {
     /// Stops one of the controllers gracefully.
     pub(crate) fn stop(&mut self) {
         let which = self.below(self.controllers.len() as u64) as usize;
-        if let Some(running) = &self.controllers[which] {
+        if let Some(running) = &mut self.controllers[which] {
             running.request.send();
+            running.is_stopping = true;
             self.send(format!("controller {which} is asked to stop"));
+        }
+    }
+
+    /// Kills the controllers that were asked to stop, if they still do.
+    async fn end_stopping(&mut self) {
+        for which in 0..self.controllers.len() {
+            if self.controllers[which].as_ref().is_some_and(|controller| controller.is_stopping) {
+                self.kill(which).await;
+            }
         }
     }
 
     async fn kill(&mut self, which: usize) {
         let Some(ended) = self.controllers[which].take() else { return };
-        let SimulatedController { task, request, recorder } = ended;
+        let SimulatedController { task, request, recorder, .. } = ended;
         task.abort();
         match task.await {
             Ok(Err(why)) => self.wrong.push(format!("controller {which} gave up: {why}")),

@@ -169,6 +169,7 @@ fn the_judges_find_what_is_wrong() {
         (ControllerMutation::NoPreconditions, "S2/S3", 20),
         (ControllerMutation::LateDeletions, "S2/S3", 100),
         (ControllerMutation::OldNodes, "S2/S3", 50),
+        (ControllerMutation::NoDates, "L3", 50),
         // Live reads find most of the lost events.
         (ControllerMutation::LostForGood, "L1", 400),
         (ControllerMutation::NoLease, "S5", 50),

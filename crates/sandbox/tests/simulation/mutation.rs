@@ -20,6 +20,8 @@ pub(crate) enum ControllerMutation {
     LateNodes,
     /// The same, and the controller's live reads of nodes return an old state (D5).
     OldNodes,
+    /// The API server's time is unknown: its responses have no date (S4, L3).
+    NoDates,
     /// Watches lose events and look healthy; no safeguard is disabled.
     LostEvents,
     /// The same, and there are no relists (L4).

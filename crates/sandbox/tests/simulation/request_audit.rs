@@ -56,7 +56,14 @@ impl tower::Service<Request<kube::client::Body>> for Between {
 
     fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
         let (request_audit, writer, me) = (self.clone(), Arc::clone(&self.writer), self.which + 1);
-        let mut answering = Box::pin(async move { request_audit.response(request).await });
+        let undated = self.mutation == ControllerMutation::NoDates;
+        let mut answering = Box::pin(async move {
+            let mut response = request_audit.response(request).await?;
+            if undated {
+                response.headers_mut().remove(http::header::DATE);
+            }
+            Ok(response)
+        });
         Box::pin(std::future::poll_fn(move |context| {
             writer.store(me, Ordering::Relaxed);
             let polled = answering.as_mut().poll(context);

@@ -13,11 +13,12 @@ pub(crate) const SCRIPT: &str = "script";
 impl SimulationHarness {
     /// Does one random thing.
     pub(crate) async fn act(&mut self) {
-        match self.below(21) {
+        match self.below(22) {
             15 if !self.peaceful => self.crash().await,
             16 if !self.peaceful => self.stop(),
             16 => self.set_clocks(),
             20 if !self.peaceful => self.slumber(),
+            21 if !self.peaceful => self.change_link(),
             _ => self.happen(),
         }
         if self.below(2) == 0 {
