@@ -113,6 +113,13 @@ impl PolicyGate {
         }
     }
 
+    /// A pod was due before there were policies.
+    pub(crate) fn due_before(&mut self, pod: &PodRef, order: EvictionOrder) {
+        if !self.loads.is_leaving(pod) {
+            self.due(pod, order);
+        }
+    }
+
     /// A pod waits although its turn has come.
     pub(crate) fn park(&mut self, key: QueueKey, known_due: Mono, delay: Delay) {
         self.status_changed = true;

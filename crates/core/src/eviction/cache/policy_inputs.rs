@@ -40,6 +40,7 @@ impl CacheUpdate<'_> {
 
     /// Policies need counts of pods: counts all.
     fn count_for_policies(&mut self, now: Mono) {
+        self.state.queue.count_due();
         let pods: Vec<PodRef> = self
             .cache
             .pods()

@@ -21,6 +21,13 @@ impl WorkQueue {
         self.due.keys().chain(in_hand.map(|attempt| &attempt.key)).map(|key| (&key.pod, key.due))
     }
 
+    /// There are policies now: pods that were due before count on their nodes, though they have waited for no policy.
+    pub(in crate::eviction) fn count_due(&mut self) {
+        let in_hand = self.attempts.values().filter(|attempt| attempt.known_due.is_some());
+        let keys = self.due.keys().chain(in_hand.map(|attempt| &attempt.key));
+        keys.for_each(|key| self.gate.due_before(&key.pod, key.rank));
+    }
+
     /// Whether a policy or the brake may delay the next request of a pod: the one that evicts it.
     pub(in crate::eviction) fn may_delay(&self, pod: &PodRef) -> bool {
         let may_delay = self.gate.is_active() || self.gate.has_brake();

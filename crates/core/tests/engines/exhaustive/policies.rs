@@ -219,3 +219,19 @@ fn no_interleaving_violates_a_policy_and_every_pod_leaves_that_may() {
     }
     println!("{all}");
 }
+
+/// Pods of two nodes are due before the policy is created. The second pod of `n0` has had no turn yet when the first one is
+/// gone: `n0` is not empty, so `n1` waits.
+#[test]
+fn a_new_policy_counts_the_pods_that_were_due_before() {
+    let two = vec![(0, 0), (0, 0), (1, 0)];
+    let left = StepsLeft { taints: 2, passes: 3, policy_changes: 2, ..StepsLeft::default() };
+    let policy = EvictionPolicy { nodes_at_once: Some(1), ..policy() };
+    let mut state = PolicyState::first(Scope { policy, pods: two, left, ..Scope::default() });
+    let before = [PolicyStep::Policy, PolicyStep::Taint(1), PolicyStep::Pull, PolicyStep::Taint(0)];
+    let after = [PolicyStep::Pass, PolicyStep::Pull, PolicyStep::Policy];
+    for step in before.into_iter().chain(after) {
+        state = state.step(step).expect("it is possible");
+    }
+    state.run_fairly();
+}
