@@ -147,7 +147,8 @@ fn summary(text: &str) -> String {
     rules.sort_unstable();
     rules.dedup();
     let world = words.filter(|word| word.starts_with("WORLD=")).min_by_key(|word| word.len());
-    let parts = [format!("{failed} tests"), rules.join(", "), world.unwrap_or_default().to_owned()];
+    let tests = if failed == 1 { "1 test".to_owned() } else { format!("{failed} tests") };
+    let parts = [tests, rules.join(", "), world.unwrap_or_default().to_owned()];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
@@ -176,6 +177,6 @@ mod tests {
     #[test]
     fn a_summary_names_tests_rules_and_a_world() {
         let text = "test a::s9_b ... FAILED\nthread panicked: S3: pod a is early\nWORLD=17 repeats it: L1\n";
-        assert_eq!(summary(text), "1 tests; L1, S3; WORLD=17");
+        assert_eq!(summary(text), "1 test; L1, S3; WORLD=17");
     }
 }
