@@ -265,7 +265,7 @@ impl Turn<'_> {
                 let may = if is_first { retry_at.min(at.plus(FIRST_READ_PAUSE)) } else { retry_at };
                 let counts = self.queue.rejections.counts(at);
                 if may > self.now && counts {
-                    self.queue.retry_at(self.pod, may);
+                    self.queue.postpone(self.pod, may);
                     return Dispatch::Waiting;
                 }
                 if !counts || self.now > at.plus(FAILURES_REMEMBERED) { 0 } else { tries }

@@ -190,3 +190,27 @@ fn s9_a_mark_whose_confirmation_keeps_failing_is_removed() {
     script.run(340.0, |when, effect| (well(effect, at(when).mono), 0.0));
     assert!(kinds(&script).ends_with("md") && script.deletes().len() == 1, "{}", kinds(&script));
 }
+
+/// The same for further pods of the node, of which only the first has its turn before the read fails again.
+#[test]
+fn s9_no_pod_keeps_its_mark_while_the_confirmation_keeps_failing() {
+    let mut script = Script::new(EvictionConfig::default());
+    for name in ["p", "q", "r", "s", "t"] {
+        let fact = pod(name).at_version(40);
+        script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+    }
+    let fact = tainted_node(100, &[("k", None)]);
+    script.send(1.0, EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false }));
+    script.run(300.0, |when, effect| match effect {
+        EvictionEffect::ReadNode { node } => {
+            let (node, sent) = (node.clone(), at(when).mono);
+            let takes = if when < 2.0 { 0.05 } else { 0.0 };
+            (EvictionInput::NodeConfirmed { node, sent, result: Ok(LiveRead::NotFound) }, takes)
+        }
+        other => (well(other, at(when).mono), 0.0),
+    });
+    let marks = script.times(|effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }));
+    let unmarks = script.times(|effect| matches!(effect, EvictionEffect::ClearDisruptionTarget { .. }));
+    assert_eq!((marks.len(), unmarks.len()), (5, 5), "{}", kinds(&script));
+    assert!(unmarks.iter().all(|unmark| unmark - marks[0] <= 60.0), "{marks:?} {unmarks:?}");
+}
