@@ -3,7 +3,9 @@
 use super::{CacheUpdate, PodEntry};
 use crate::eviction::cache::node_state::NodeState;
 use crate::eviction::input::EvictionInput;
-use crate::eviction::policy_gate::{DueTaint, EvictionMode, GateDecision, GateSubject, PolicyChange};
+use crate::eviction::policy_gate::{
+    DueTaint, EvictionMode, GateDecision, GateSubject, PolicyChange, PolicyGate,
+};
 use crate::eviction::work_queue::WorkQueue;
 use crate::eviction::{EvictionPhase, EvictionState};
 use crate::fact::{PodLifePhase, PodTemplateFact};
@@ -40,7 +42,7 @@ impl CacheUpdate<'_> {
 
     /// Policies need counts of pods: counts all.
     fn count_for_policies(&mut self, now: Mono) {
-        self.state.queue.count_due();
+        let leaving = self.state.queue.count_due();
         let pods: Vec<PodRef> = self
             .cache
             .pods()
@@ -50,6 +52,26 @@ impl CacheUpdate<'_> {
         for pod in pods {
             self.follow_for_policies(&pod, None, None, now);
         }
+        for pod in leaving {
+            self.with_all_taints(&pod, now, PolicyGate::observe_leaving);
+        }
+    }
+
+    /// Calls this with the pod as a subject of all NoExecute taints of its node.
+    fn with_all_taints(
+        &mut self,
+        pod: &PodRef,
+        now: Mono,
+        observe: impl FnOnce(&mut PolicyGate, &GateSubject<'_>, Mono),
+    ) {
+        let Some(entry) = self.cache.nodes.get(&pod.node) else { return };
+        let Some(known) = entry.pods.get(&pod.uid) else { return };
+        let taints: Vec<&Taint> = entry.taints().iter().map(|instance| &instance.taint).collect();
+        let none = (Labels::new(), PodTemplateFact::default());
+        let node = entry.state.as_ref().and_then(NodeState::labels).unwrap_or(&none.0);
+        let template = known.template.fact.as_deref().unwrap_or(&none.1);
+        let subject = known.gate_subject((pod, node, template), &taints, (now, None));
+        observe(self.state.queue.gate_mut(), &subject, now);
     }
 
     /// A pod is known, or has changed: tells the gate whether it is a ready replica, and whether it is terminating.
@@ -69,14 +91,7 @@ impl CacheUpdate<'_> {
         queue.gate_mut().change_readiness(was_ready.as_ref(), known.ready_workload());
         let terminating = PodLifePhase::Terminating;
         match (before == Some(terminating), known.life_phase == terminating) {
-            (false, true) => {
-                let taints: Vec<&Taint> = entry.taints().iter().map(|instance| &instance.taint).collect();
-                let none = (Labels::new(), PodTemplateFact::default());
-                let node = entry.state.as_ref().and_then(NodeState::labels).unwrap_or(&none.0);
-                let template = known.template.fact.as_deref().unwrap_or(&none.1);
-                let subject = known.gate_subject((pod, node, template), &taints, (now, None));
-                queue.gate_mut().observe_terminating(&subject, now);
-            }
+            (false, true) => self.with_all_taints(pod, now, PolicyGate::observe_terminating),
             (true, false) => queue.gate_mut().pod_gone(pod),
             _ => {}
         }

@@ -161,6 +161,15 @@ impl PolicyGate {
         workload.filter(|_| self.readiness.is_counted()).cloned()
     }
 
+    /// The eviction of a pod was in flight before there was a policy: its node is being emptied.
+    pub(crate) fn observe_leaving(&mut self, subject: &GateSubject<'_>, _: Mono) {
+        let Self { objects, loads, .. } = self;
+        for fact in objects.selecting(subject).filter(|fact| fact.policy.nodes_at_once.is_some()) {
+            loads.leave(subject.pod, subject.order);
+            loads.is_emptied(&fact.uid, &subject.pod.node);
+        }
+    }
+
     /// A pod is found terminating: this process or another client has deleted it, and its node may be emptied now.
     /// `subject` has all NoExecute taints of the node.
     pub(crate) fn observe_terminating(&mut self, subject: &GateSubject<'_>, now: Mono) {

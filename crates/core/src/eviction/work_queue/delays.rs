@@ -1,5 +1,7 @@
 //! Connects the queue with the gate of policies and the brake: pods that wait there have no attempt, and are in no other place.
 
+use super::attempt::EvictionAttempt;
+use super::next_step::InFlightRequest;
 use super::{NextStep, QueueKey, WorkQueue};
 use crate::eviction::policy_gate::{Delay, PolicyGate};
 use crate::identity::{NodeName, PodRef};
@@ -21,11 +23,16 @@ impl WorkQueue {
         self.due.keys().chain(in_hand.map(|attempt| &attempt.key)).map(|key| (&key.pod, key.due))
     }
 
-    /// There are policies now: pods that were due before count on their nodes, though they have waited for no policy.
-    pub(in crate::eviction) fn count_due(&mut self) {
+    /// There are policies now: pods that were due before count on their nodes, though they have waited for no policy. Returns
+    /// those whose eviction is in flight.
+    pub(in crate::eviction) fn count_due(&mut self) -> Vec<PodRef> {
         let in_hand = self.attempts.values().filter(|attempt| attempt.known_due.is_some());
         let keys = self.due.keys().chain(in_hand.map(|attempt| &attempt.key));
         keys.for_each(|key| self.gate.due_before(&key.pod, key.rank));
+        let evicts = |attempt: &&EvictionAttempt| {
+            matches!(attempt.in_flight, Some(InFlightRequest::Delete | InFlightRequest::Evict))
+        };
+        self.attempts.values().filter(evicts).map(|attempt| attempt.key.pod.clone()).collect()
     }
 
     /// Whether a policy or the brake may delay the next request of a pod: the one that evicts it.

@@ -220,6 +220,22 @@ fn no_interleaving_violates_a_policy_and_every_pod_leaves_that_may() {
     println!("{all}");
 }
 
+/// The DELETE of a pod of `n1` is in flight when the policy is created: no other node begins.
+#[test]
+fn a_new_policy_counts_the_evictions_in_flight() {
+    let pods = vec![(0, 0), (0, 0), (1, 0)];
+    let left = StepsLeft { taints: 2, passes: 3, policy_changes: 2, ..StepsLeft::default() };
+    let policy = EvictionPolicy { nodes_at_once: Some(1), ..policy() };
+    let mut state = PolicyState::first(Scope { policy, pods, left, ..Scope::default() });
+    let before = [PolicyStep::Taint(1), PolicyStep::Pull, PolicyStep::Respond(0), PolicyStep::Pull];
+    let after = [PolicyStep::Taint(0), PolicyStep::Policy, PolicyStep::Policy];
+    for step in before.into_iter().chain(after) {
+        state = state.step(step).expect("it is possible");
+    }
+    assert!(state.step(PolicyStep::Pull).is_none(), "n0 waits");
+    state.step(PolicyStep::Respond(0)).expect("it is carried out").run_fairly();
+}
+
 /// Pods of two nodes are due before the policy is created. The second pod of `n0` has had no turn yet when the first one is
 /// gone: `n0` is not empty, so `n1` waits.
 #[test]
