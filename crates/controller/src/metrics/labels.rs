@@ -367,7 +367,7 @@ closed_label! {
         Cached => "cached",
         /// Its `Date` is decades away.
         Implausible => "implausible",
-        /// It took long.
+        /// It took more than ten seconds.
         Slow => "slow",
         /// It contradicts the others.
         Contradicting => "contradicting",

@@ -212,5 +212,5 @@ fn s9_no_pod_keeps_its_mark_while_the_confirmation_keeps_failing() {
     let marks = script.times(|effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }));
     let unmarks = script.times(|effect| matches!(effect, EvictionEffect::ClearDisruptionTarget { .. }));
     assert_eq!((marks.len(), unmarks.len()), (5, 5), "{}", kinds(&script));
-    assert!(unmarks.iter().all(|unmark| unmark - marks[0] <= 60.0), "{marks:?} {unmarks:?}");
+    assert!(unmarks.iter().all(|cleared| cleared - marks[0] <= 60.0), "{marks:?} {unmarks:?}");
 }
