@@ -159,6 +159,7 @@ fn chart_values(values: &InstallValues) -> Value {
                 "stampTaints": controller.stamp_taints,
                 "evictionPolicies": controller.eviction_policies,
                 "brakeLimit": controller.brake_limit,
+                "recordOnDisk": controller.record_on_disk,
                 "extraArgs": controller.controller_arg,
             },
             "webhook": {

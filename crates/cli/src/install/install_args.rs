@@ -147,6 +147,10 @@ pub(crate) struct ControllerValues {
     /// both with a comma, as in 10,30%; off: any
     #[arg(long, value_name = "LIMIT", default_value = "off", value_parser = brake_limit)]
     pub(crate) brake_limit: String,
+    /// Keeps the record of decisions on a volume of the pod (emptyDir), so that it outlives the container, but not the
+    /// pod; without it, the record is only in memory
+    #[arg(long)]
+    pub(crate) record_on_disk: bool,
     /// An additional flag of `taintward run`, as in --controller-arg=--v=2; may be repeated
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true, value_parser = flag)]
     pub(crate) controller_arg: Vec<String>,

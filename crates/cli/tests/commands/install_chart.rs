@@ -85,8 +85,8 @@ const CHOICES: [(&[&str], &[&str]); 19] = [
         ],
     ),
     (
-        &["--eviction-policies", "--brake-limit=10,30%"],
-        &["controller.evictionPolicies=true,controller.brakeLimit=10\\,30%"],
+        &["--eviction-policies", "--brake-limit=10,30%", "--record-on-disk"],
+        &["controller.evictionPolicies=true,controller.brakeLimit=10\\,30%,controller.recordOnDisk=true"],
     ),
     (&["--with-monitoring"], &["monitoring.enabled=true"]),
     (
