@@ -113,7 +113,9 @@ impl Monitor {
             is_orphaned: world.is_orphaned,
         };
         check_holds(world, name);
-        if let Some(policy) = policy {
+        // What was requested before the process knew of the policy is none of its evictions.
+        let knows = world.policy_changed.is_none_or(|at| at + latency(world) < world.now);
+        if let Some(policy) = policy.filter(|_| knows) {
             check_budget(world, &policy, &deletion);
             check_rate(world, &policy, &deletion);
             check_nodes(world, &policy, &deletion);
@@ -186,7 +188,8 @@ fn check_budget(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
 fn check_rate(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
     let Some(most) = policy.pods_per_minute else { return };
     let of_policy = world.monitor.deletions.iter().filter(|one| one.policy == deletion.policy);
-    let recent = of_policy.filter(|one| deletion.at - one.at < 60_000).count();
+    let since = world.policy_changed.unwrap_or_default();
+    let recent = of_policy.filter(|one| deletion.at - one.at < 60_000 && one.at >= since).count();
     assert!(recent < most as usize, "more than {most} a minute: {deletion:?}");
 }
 
@@ -201,7 +204,8 @@ fn check_nodes(world: &World, policy: &EvictionPolicy, deletion: &Deletion) {
     // A node that was held has lost its place. What a process began on which nothing is terminating, the next cannot know.
     let released = |node: &str| world.monitor.released.get(node).copied().unwrap_or_default();
     let tainted = |node: &str| world.monitor.tainted.get(node).copied().unwrap_or(Millis::MAX);
-    let since = |node: &str| tainted(node).max(world.restarted).max(released(node));
+    let began = world.restarted.max(world.policy_changed.unwrap_or_default());
+    let since = |node: &str| tainted(node).max(began).max(released(node));
     let deletions = &world.monitor.deletions;
     let is_own = |one: &&Deletion| !one.is_orphaned && one.policy == deletion.policy;
     let is_orphaned = |name: &str| deletions.iter().any(|one| one.pod == name && one.is_orphaned);

@@ -88,6 +88,10 @@ pub(crate) struct World {
     pub(crate) pods: BTreeMap<String, WorldPod>,
     pub(crate) budgets: BTreeMap<String, WorldBudget>,
     pub(crate) policies: Vec<EvictionPolicy>,
+    /// The policy that was deleted, and may be created again.
+    deleted_policy: Option<EvictionPolicy>,
+    /// When a policy was last created or deleted after the start.
+    pub(crate) policy_changed: Option<Millis>,
     /// The forced deletions that the status of every policy has.
     pub(crate) recorded_forced: u64,
     pub(crate) replicas: BTreeMap<String, u32>,
@@ -144,6 +148,8 @@ impl World {
             pods: BTreeMap::new(),
             budgets: BTreeMap::new(),
             policies,
+            deleted_policy: None,
+            policy_changed: None,
             recorded_forced: 0,
             replicas: BTreeMap::new(),
             restarted: 0,
@@ -300,6 +306,19 @@ impl World {
         self.policies.retain(|one| *one.name != *name);
         let object = ObjectRef { name: name.into(), uid: Some(Uid::new(name)), node: None };
         self.send(EvictionInput::Policies(ObjectEvent::Deleted(object)));
+    }
+
+    /// Deletes the only policy, or creates it again.
+    pub(crate) fn toggle_policy(&mut self) {
+        self.policy_changed = Some(self.now);
+        match self.deleted_policy.take() {
+            Some(policy) => self.set_policy(policy),
+            None => {
+                self.deleted_policy = self.policies.first().cloned();
+                let name = self.deleted_policy.as_ref().map(|policy| policy.name.clone());
+                name.into_iter().for_each(|name| self.remove_policy(&name));
+            }
+        }
     }
 
     // The engine.
