@@ -115,6 +115,11 @@ impl WorkQueue {
         None
     }
 
+    /// A pod may not have been due in between.
+    pub(super) fn waver(&mut self, pod: &PodRef) {
+        self.attempts.get_mut(pod).into_iter().for_each(|attempt| attempt.wavered = true);
+    }
+
     /// A pod is gone. An eviction with a request in flight is kept for its response.
     pub(super) fn pod_gone(&mut self, pod: &PodRef) {
         self.gate.pod_gone(pod);

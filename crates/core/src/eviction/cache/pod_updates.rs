@@ -25,7 +25,8 @@ impl ObjectIndex<PodFact> for CacheUpdate<'_> {
         let pod = PodRef { node: entry.key().clone(), uid: fact.id.uid().clone() };
         let entry = entry.or_default();
         let Some(known) = entry.pods.get(&pod.uid) else { return self.add_pod(pod, fact, listed, now) };
-        let goes_on = *known.tolerations() == *fact.tolerations && known.life_phase == fact.life_phase;
+        let is_edited = *known.tolerations() != *fact.tolerations;
+        let goes_on = !is_edited && known.life_phase == fact.life_phase;
         let holds = self.config.hold_windows(fact.holds.as_deref(), known.holds(), now);
         let taint = match goes_on {
             true => None,
@@ -38,6 +39,11 @@ impl ObjectIndex<PodFact> for CacheUpdate<'_> {
             Transition::new(known, &pod.node, state).apply_fact(fact, holds, listed, templates)
         });
         if let Some(known_due) = applied.flatten() {
+            // Between two edits it may have tolerated the taints, which a read of the node from before does not exclude (S2).
+            let known_due = known_due.map(|known_due| if is_edited { now.mono } else { known_due });
+            if is_edited {
+                self.state.queue.waver(&pod);
+            }
             self.follow_holds(&pod);
             self.reassess_changed_pod(&pod, known_due, taint, now.mono);
             self.follow_for_policies(&pod, Some(life_phase), was_ready, now.mono);

@@ -5,8 +5,10 @@ use crate::common::script::{Script, at, failed, tainted_node, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, LiveRead};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
+use taintward_core::identity::ResourceVersion;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::testkit::{pod, toleration};
+use taintward_core::toleration::Toleration;
 
 fn never() -> EvictionConfig {
     EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
@@ -213,4 +215,27 @@ fn s9_no_pod_keeps_its_mark_while_the_confirmation_keeps_failing() {
     let unmarks = script.times(|effect| matches!(effect, EvictionEffect::ClearDisruptionTarget { .. }));
     assert_eq!((marks.len(), unmarks.len()), (5, 5), "{}", kinds(&script));
     assert!(unmarks.iter().all(|cleared| cleared - marks[0] <= 60.0), "{marks:?} {unmarks:?}");
+}
+
+/// A read shows that the tolerations of a due pod were edited, and it is due by the new ones, too. In between it may have
+/// tolerated the taint: the read of its node from before confirms nothing.
+#[test]
+fn s2_a_pod_that_was_edited_needs_another_read_of_its_node() {
+    let requests = |tolerations: &[Toleration]| {
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
+        script.run(3.0, |when, effect| match effect {
+            EvictionEffect::SetDisruptionTarget { version: Some(ResourceVersion(40)), .. } => {
+                (failed(effect, at(when).mono, ApiFailure::Conflict), 0.1)
+            }
+            EvictionEffect::ReadPod { pod: read, .. } => {
+                let fact = pod("p").at_version(60).tolerates(tolerations.iter().cloned());
+                let (pod, result) = (read.clone(), Ok(LiveRead::Found(fact)));
+                (EvictionInput::PodRead { pod, result, half_deleted: false }, 0.1)
+            }
+            other => (well(other, at(when).mono), 0.01),
+        });
+        kinds(&script)
+    };
+    assert_eq!(requests(&[]), "cmlmd");
+    assert_eq!(requests(&[toleration("other", None)]), "cmlcmd");
 }
