@@ -118,7 +118,11 @@ impl PolicyState {
             }
             PolicyStep::Hold(at) => {
                 spend(&mut self.left.holds)?;
-                let changed = self.cluster.change_node(at, |node| hold_or_release(&mut node.holds, now));
+                // A node that is held loses its place among those that are emptied.
+                let changed = self.cluster.change_node(at, |node| {
+                    node.is_begun = false;
+                    hold_or_release(&mut node.holds, now);
+                });
                 self.receive(changed);
             }
             PolicyStep::HoldPod if self.cluster.pods[0].presence == PodPresence::Running => {
