@@ -64,7 +64,7 @@ const OUTAGES: &str = "10,30,60";
 const FLEET_NODES: &str = "500";
 
 /// States of each scope of the exhaustive search.
-const EXHAUSTIVE_STATES: &str = "130000";
+const EXHAUSTIVE_STATES: &str = "200000";
 
 /// Random histories with many watch events, lost requests and restarts.
 const HISTORIES: &str = "100000";
