@@ -91,7 +91,7 @@ fn a_slow_response_with_a_wrong_date_hardly_moves_a_clock_that_is_known() {
     for wrong in -9..=9 {
         let mut known = requested(0, 100 * SECOND);
         let at = 110 * SECOND;
-        let ((off, _), (_, uncertainty)) = (error(&known, at), error(&known, at));
+        let (off, uncertainty) = error(&known, at);
         let date = Wall::from_micros(BASE + at + wrong * SECOND);
         let _ = known.observe(date, mono(at - 4 * SECOND), mono(at + 4 * SECOND));
         let moved = error(&known, at).0 - off;
