@@ -54,7 +54,8 @@ pub(crate) fn run(arguments: &GuardsArgs) -> Result<()> {
     let guards = guards(sources::root())?;
     let chosen =
         guards.iter().filter(|guard| arguments.only.is_empty() || arguments.only.contains(&guard.rule));
-    let copy = copy_sources()?;
+    let copy = sources::root().join("target/guards/checkout");
+    sources::copy_to(&copy)?;
     let mut table =
         format!("| without this guard | rule |{}\n|---|---|{}\n", titles(), "---|".repeat(SEARCHES.len()));
     let mut unnoticed = Vec::new();
@@ -84,21 +85,6 @@ fn titles() -> String {
 fn guards(root: &Path) -> Result<Vec<Guard>> {
     let text = fs::read_to_string(root.join(LIST)).with_context(|| format!("reading {LIST}"))?;
     serde_saphyr::from_str(&text).with_context(|| format!("decoding {LIST}"))
-}
-
-/// Copies the files that git knows.
-fn copy_sources() -> Result<PathBuf> {
-    let copy = sources::root().join("target/guards/checkout");
-    let files = sources::output(Command::new("git").args(["ls-files"]).current_dir(sources::root()))?;
-    for file in files.lines().filter(|file| sources::root().join(file).is_file()) {
-        let (from, to) = (sources::root().join(file), copy.join(file));
-        fs::create_dir_all(to.parent().unwrap_or(&copy))?;
-        let is_same = fs::read(&to).is_ok_and(|old| fs::read(&from).is_ok_and(|new| new == old));
-        if !is_same {
-            fs::copy(&from, &to).with_context(|| format!("copying {file}"))?;
-        }
-    }
-    Ok(copy)
 }
 
 /// Builds the tests of the engines, and returns the program.

@@ -72,7 +72,8 @@ enum Command {
     Matrix(matrix::MatrixArgs),
     /// Change the code in many small ways, one at a time, and list the changes that no test notices
     ///
-    /// Needs the network, once, for cargo-mutants; without it, the command prints the score of the parts that have run.
+    /// Needs the network, once, for cargo-mutants; without it, `guards` removes the parts of the code that matter most. Half an
+    /// hour for the core on two processors; a run that was interrupted goes on.
     Mutants(mutants::MutantsArgs),
     /// Run many episodes of faults on a real control plane, and judge each deletion by what etcd and the audit log say
     ///

@@ -73,7 +73,7 @@ const HISTORIES: &str = "100000";
 const WORLDS: &str = "1000000";
 
 /// Parts of the changes of each scope, one for each night.
-const MUTANT_PARTS: [(MutantScope, u32); 3] =
+const MUTANT_PARTS: [(MutantScope, usize); 3] =
     [(MutantScope::Core, 100), (MutantScope::Watch, 10), (MutantScope::LeaderElection, 5)];
 
 /// Worlds that the simulation generates.
@@ -144,9 +144,8 @@ fn engines(names: &str, (variable, size): (&str, &str)) -> Result<()> {
 fn mutants() -> Result<()> {
     let days = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 86_400;
     for (scope, parts) in MUTANT_PARTS {
-        let part = u32::try_from(days % u64::from(parts))? + 1;
-        mutants::run_part(scope, (part, parts))?;
-        mutants::print_score(scope)?;
+        let part = usize::try_from(days)? % parts + 1;
+        mutants::run_scope(scope, (part, parts))?;
     }
     Ok(())
 }

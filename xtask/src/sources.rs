@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 use std::env;
 use std::ffi::OsStr;
+use std::fs;
 use std::iter;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -81,4 +82,18 @@ pub(crate) fn build_taintward(release: bool) -> Result<PathBuf> {
     let messages = build(&[&["build", "--package", "taintward", "--bin", "taintward"], profile].concat())?;
     let executable = messages.iter().rev().find_map(|message| message["executable"].as_str());
     executable.map(PathBuf::from).context("cargo build named no executable")
+}
+
+/// Copies the files that git knows to this folder, which is made.
+pub(crate) fn copy_to(copy: &Path) -> Result<()> {
+    let files = output(Command::new("git").args(["ls-files"]).current_dir(root()))?;
+    for file in files.lines().filter(|file| root().join(file).is_file()) {
+        let (from, to) = (root().join(file), copy.join(file));
+        fs::create_dir_all(to.parent().unwrap_or(copy))?;
+        let is_same = fs::read(&to).is_ok_and(|old| fs::read(&from).is_ok_and(|new| new == old));
+        if !is_same {
+            fs::copy(&from, &to).with_context(|| format!("copying {file}"))?;
+        }
+    }
+    Ok(())
 }
