@@ -103,7 +103,7 @@ impl EvictionMonitor {
     fn node_event(&mut self, event: &ObjectEvent<NodeFact>, now: Now) {
         match event {
             ObjectEvent::ListStarted { .. } => {
-                self.nodes.values_mut().for_each(|node| node.set_listed(false));
+                self.nodes.values_mut().for_each(MonitoredNode::begin_list);
             }
             ObjectEvent::Applied { fact, listed } => {
                 let seen = (*listed, self.knows_all);
@@ -117,7 +117,8 @@ impl EvictionMonitor {
                 self.has_nodes = true;
                 self.nodes.retain(|_, node| node.was_listed());
             }
-            ObjectEvent::ListAborted => self.nodes.values_mut().for_each(|node| node.set_listed(true)),
+            // The next list begins anew.
+            ObjectEvent::ListAborted => {}
         }
     }
 
@@ -151,9 +152,7 @@ impl EvictionMonitor {
                     pod.forget(lists);
                 }
             }
-            ObjectEvent::ListAborted => {
-                self.pods.values_mut().for_each(MonitoredPod::abort_list);
-            }
+            ObjectEvent::ListAborted => {}
         }
     }
 

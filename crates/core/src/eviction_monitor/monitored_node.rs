@@ -61,8 +61,8 @@ impl MonitoredNode {
         self.reads.iter().rev().find(|read| read.sent == sent).map(|read| read.taints.clone())
     }
 
-    pub(super) const fn set_listed(&mut self, is_listed: bool) {
-        self.is_listed = is_listed;
+    pub(super) const fn begin_list(&mut self) {
+        self.is_listed = false;
     }
 
     pub(super) fn fail_to_decode(&mut self) {

@@ -97,6 +97,11 @@ impl MonitoredPod {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn names_hash(node: &str, pod: &str) -> u16 {
+        NamesHash::of(&NodeName::new(node), &PodName::new("default", pod)).0
+    }
+
     /// It is known no longer.
     pub(super) fn forget(&self, lists: &mut TolerationLists) {
         lists.give_back(&self.tolerations);
@@ -154,11 +159,6 @@ impl MonitoredPod {
         if self.deletion == PodDeletion::Accepted {
             self.deletion = PodDeletion::AcceptedBeforeList;
         }
-    }
-
-    /// The list that began ends without an effect.
-    pub(super) const fn abort_list(&mut self) {
-        self.is_listed = true;
     }
 
     /// The API server has accepted its deletion.

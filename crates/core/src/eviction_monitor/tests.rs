@@ -1,6 +1,9 @@
 //! Tests each property both ways: with a history that holds it, and with one that violates it.
 
+mod reordered;
+
 use super::EvictionMonitor;
+use super::monitored_pod::UidHash;
 use crate::api_error::ApiFailure;
 use crate::engine::LiveRead;
 use crate::engine_monitor::{EngineMonitor as _, RequestProperty};
