@@ -4,7 +4,8 @@ use super::*;
 use crate::api_error::ApiFailure;
 use crate::identity::{ResourceVersion, Uid};
 use crate::node_lifecycle::{
-    ConditionKind, ConditionStatus, ManagedTaint, NodeCondition, NodeRef, PlatformLabels, ZoneLabels,
+    ConditionKind, ConditionStatus, ManagedTaint, NodeCondition, NodeLifecycleFlags, NodeRef, PlatformLabels,
+    ZoneLabels,
 };
 use crate::time::Wall;
 use alloc::vec;
@@ -248,4 +249,56 @@ fn a_node_that_never_posted_a_status_may_be_silent_at_once() {
     let beating = NodeHealthFact { version: Some(ResourceVersion(7)), conditions: vec![beats], ..declared };
     read_at(&mut monitor, &beating, 40);
     assert_eq!(violated(&mut monitor, &silent(), 41), Some("S7"));
+}
+
+#[test]
+fn a_violation_says_what_was_observed_and_when() {
+    let reason = |monitor: &mut NodeLifecycleMonitor, effect: &NodeLifecycleEffect, now: Now| {
+        monitor.effect(effect, now).unwrap_err().reason
+    };
+    let mut unread = listed(ConditionStatus::False);
+    read(&mut unread, 10, ConditionStatus::False);
+    let not_ready = tainting(TaintCause::NotReady);
+    assert_eq!(reason(&mut unread.clone(), &not_ready, at(17)), "it was read 7000 ms before");
+    let mut renewed = listed(ConditionStatus::True);
+    renew(&mut renewed, 30, 31);
+    read(&mut renewed, 79, ConditionStatus::True);
+    let expected = "its last heartbeat was observed 49 s before, or nodes were not observed until then";
+    assert_eq!(reason(&mut renewed, &silent(), at(79)), expected);
+    // A token grows in whole microseconds: the last may be missing.
+    let nearly = |micros| Now::exact(Mono::from_micros(micros), Wall::from_secs(1_800_000_010));
+    assert_eq!(unread.clone().effect(&not_ready, nearly(9_999_999)), Ok(()));
+    let expected = "another node of zone z got its taint 9999 ms before, at a rate of 0.1 a second";
+    assert_eq!(reason(&mut unread, &not_ready, nearly(9_999_998)), expected);
+}
+
+#[test]
+fn at_a_rate_of_zero_no_node_gets_a_taint() {
+    let flags = NodeLifecycleFlags {
+        eviction_rate: 0.0,
+        secondary_eviction_rate: 0.0,
+        ..NodeLifecycleFlags::default()
+    };
+    for of in [NodeLifecycleMonitor::of_new_engine, NodeLifecycleMonitor::of_running_engine] {
+        let mut monitor = of(NodeLifecycleConfig::new(&flags).unwrap());
+        for fact in [health("a", ConditionStatus::False), health("b", ConditionStatus::True)] {
+            monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: true }), at(0));
+        }
+        read(&mut monitor, 1_000, ConditionStatus::False);
+        assert_eq!(violated(&mut monitor, &tainting(TaintCause::NotReady), 1_000), Some("S6"));
+    }
+}
+
+#[test]
+fn a_node_that_was_created_again_begins_anew() {
+    let silent_at = |uid: &str, second| {
+        let mut monitor = listed(ConditionStatus::True);
+        let fact = NodeHealthFact { uid: Uid::new(uid), ..health("a", ConditionStatus::True) };
+        let live = LiveRead::Found(fact.clone());
+        monitor.input(&NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: false }), at(40));
+        confirm(&mut monitor, second, LiveNodeAndLease { node: live, lease: LiveRead::NotFound });
+        violated(&mut monitor, &silent(), second)
+    };
+    assert_eq!(silent_at("a", 60), None, "nothing changed in second 40");
+    assert_eq!((silent_at("again", 89), silent_at("again", 90)), (Some("S7"), None));
 }
