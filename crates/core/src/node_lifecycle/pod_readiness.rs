@@ -242,3 +242,6 @@ impl ReadinessMarks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

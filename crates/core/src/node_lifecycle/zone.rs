@@ -141,3 +141,29 @@ impl ZoneReport<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_says_how_many_nodes_are_ready() {
+        let zone = ZoneKey::of(ZoneLabels { zone: Some("z"), ..ZoneLabels::default() });
+        let percent = |size, unhealthy| {
+            let report = ZoneReport {
+                zone: &zone,
+                size,
+                unhealthy,
+                suspects: 0,
+                excluded: 0,
+                state: ZoneState::Normal,
+                rate: TaintRate::from_millionths(100_000),
+                waiting: 0,
+                evictions: 0,
+            };
+            assert!((report.rate.per_second() - 0.1).abs() < 1e-9);
+            report.health_percent()
+        };
+        assert_eq!([percent(0, 0), percent(8, 2), percent(3, 3)], [100.0, 75.0, 0.0]);
+    }
+}

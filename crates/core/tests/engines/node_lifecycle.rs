@@ -2,6 +2,7 @@
 
 #![allow(unreachable_pub, reason = "modules of one test crate")]
 
+mod counts;
 mod disruption;
 mod exhaustive;
 mod fuzz;

@@ -20,7 +20,7 @@ fn nl_2_defaults_are_upstreams() {
 #[test]
 fn nl_2_invalid_values_are_refused_with_a_remedy() {
     type Edit = fn(&mut NodeLifecycleFlags);
-    let cases: [(&str, &str, Edit); 22] = [
+    let cases: [(&str, &str, Edit); 24] = [
         ("--node-monitor-period", "-1s", |flags| flags.monitor_period_micros = -1_000_000),
         ("--node-monitor-period", "0s", |flags| flags.monitor_period_micros = 0),
         ("--node-monitor-period", "0.000001s", |flags| flags.monitor_period_micros = 1),
@@ -37,6 +37,10 @@ fn nl_2_invalid_values_are_refused_with_a_remedy() {
         ("--secondary-node-eviction-rate", "inf", |flags| flags.secondary_eviction_rate = f64::INFINITY),
         ("--secondary-node-eviction-rate", "-1", |flags| flags.secondary_eviction_rate = -1.0),
         ("--secondary-node-eviction-rate", "NaN", |flags| flags.secondary_eviction_rate = f64::NAN),
+        ("--node-startup-grace-period", "31622400.000001s", |flags| {
+            flags.startup_grace_micros = 366 * 86_400_000_000 + 1;
+        }),
+        ("--unhealthy-zone-threshold", "0.0000001", |flags| flags.unhealthy_zone_threshold = 1e-7),
         ("--unhealthy-zone-threshold", "0", |flags| flags.unhealthy_zone_threshold = 0.0),
         ("--unhealthy-zone-threshold", "1.01", |flags| flags.unhealthy_zone_threshold = 1.01),
         ("--unhealthy-zone-threshold", "-0.5", |flags| flags.unhealthy_zone_threshold = -0.5),
@@ -64,6 +68,7 @@ fn nl_2_the_bounds_themselves_are_accepted() {
         large_cluster_size_threshold: 0,
         monitor_period_micros: 100_000,
         monitor_grace_micros: 100_000,
+        startup_grace_micros: 366 * 86_400_000_000,
         ..NodeLifecycleFlags::default()
     };
     assert!(NodeLifecycleConfig::new(&flags).is_ok());
@@ -73,4 +78,14 @@ fn nl_2_the_bounds_themselves_are_accepted() {
         ..NodeLifecycleFlags::default()
     };
     assert!(NodeLifecycleConfig::new(&flags).is_ok());
+}
+
+#[test]
+fn a_grace_period_is_short_if_one_late_renewal_exceeds_it() {
+    let is_short = |monitor_grace_micros| {
+        let flags = NodeLifecycleFlags { monitor_grace_micros, ..NodeLifecycleFlags::default() };
+        NodeLifecycleConfig::new(&flags).unwrap().is_grace_short()
+    };
+    let late = super::RENEWAL_LATE.as_micros();
+    assert_eq!([late - 1, late, late + 1].map(is_short), [true, false, false]);
 }

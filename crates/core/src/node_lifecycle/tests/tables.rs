@@ -1,10 +1,13 @@
 //! Tests the whole tables of taints and conditions (NL-5, NL-12, NL-15, NL-16, NL-24).
 
+use crate::node_lifecycle::desired_taints::cause;
+use crate::node_lifecycle::effect::TaintCause;
 use crate::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, ManagedTaint, ManagedTaints, NodeCondition,
     NodeConditions, NodeSituation, ZoneKey, ZoneLabels, expired, plan,
 };
 use crate::testkit::taint_of;
+use crate::time::Mono;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -189,4 +192,28 @@ fn nl_19_texts_are_upstreams() {
     assert_eq!(event_messages::registered(&node), "Node n1 event: Registered Node n1 in Controller");
     assert_eq!(event_messages::removing(&node), "Node n1 event: Removing Node n1 from Controller");
     assert_eq!(event_messages::not_ready(&node), "Node n1 status is now: NodeNotReady");
+}
+
+#[test]
+fn a_write_says_why() {
+    use ManagedTaint::{MemoryPressure, NotReadyNoExecute, UnreachableNoExecute};
+    let (none, since) = (ManagedTaints::NONE, Mono::from_secs(7));
+    let why = |ready, own: ManagedTaints, all_down, (add, remove)| {
+        let conditions = conditions(&[(ConditionKind::Ready, ready)]);
+        cause(&NodeSituation { own, all_down, ..situation(conditions) }, Some(since), add, remove)
+    };
+    let (not_ready, unreachable) = (none.with(NotReadyNoExecute), none.with(UnreachableNoExecute));
+    let (is_true, is_false) = (Some(ConditionStatus::True), Some(ConditionStatus::False));
+    let unknown = Some(ConditionStatus::Unknown);
+    for (found, expected) in [
+        (why(is_true, none, false, (none.with(MemoryPressure), none)), TaintCause::Conditions),
+        (why(is_true, not_ready, true, (none, not_ready)), TaintCause::Recovered),
+        (why(is_false, not_ready, true, (none, not_ready)), TaintCause::EverythingDown),
+        (why(is_false, not_ready, false, (none, not_ready)), TaintCause::Swap),
+        (why(unknown, not_ready, false, (unreachable, not_ready)), TaintCause::Swap),
+        (why(is_false, none, false, (not_ready, none)), TaintCause::NotReady),
+        (why(unknown, none, false, (unreachable, none)), TaintCause::Silent { since }),
+    ] {
+        assert_eq!(found, expected);
+    }
 }
