@@ -58,7 +58,7 @@ impl Trial {
     pub(crate) fn new(
         programs: Vec<TestProgram>,
         scratch: PathBuf,
-        sizes: &'static [(&'static str, &'static str)],
+        (skipped, sizes): (&str, &'static [(&'static str, &'static str)]),
     ) -> Result<Self> {
         fs::create_dir_all(&scratch).with_context(|| format!("creating {}", scratch.display()))?;
         let mut names = Vec::new();
@@ -66,7 +66,8 @@ impl Trial {
             let mut list = Command::new(path);
             let text = sources::output(list.args(["--list", "--format=terse"]).current_dir(folder))?;
             let tests = text.lines().filter_map(|line| line.strip_suffix(": test"));
-            names.extend(tests.map(|name| (program, name.to_owned())));
+            let chosen = tests.filter(|name| !name.contains(skipped));
+            names.extend(chosen.map(|name| (program, name.to_owned())));
         }
         let mut trial = Self { programs, scratch, sizes, tests: Vec::new() };
         let tests =
