@@ -355,3 +355,6 @@ impl Engine for DedicatedPoolEngine {
         self.definition_absent || self.cache.is_synced()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,6 +134,17 @@ impl GuardDraft {
         };
         let names = plan.nodes().iter().map(|node| node.name.clone());
         let nodes = names.filter(|_| denial_if_unjudged).collect();
+        Self::new(nodes, unknown, pools)
+    }
+
+    /// The draft of these pools, with no other nodes.
+    #[cfg(test)]
+    pub(crate) fn of_pools(pools: &[GuardedPool]) -> Self {
+        let pools = pools.iter().map(|pool| (pool.uid.clone(), pool.clone())).collect();
+        Self::new(BTreeSet::new(), UnknownNodePolicy::Allow, pools)
+    }
+
+    fn new(nodes: BTreeSet<Box<str>>, unknown: UnknownNodePolicy, pools: BTreeMap<Uid, GuardedPool>) -> Self {
         let sizes = pools.iter().map(|(uid, pool)| (uid.clone(), pool.encoded_len())).collect();
         let mut draft = Self { nodes, unknown, pools, sizes, left_out: BTreeSet::new() };
         let (left_out, fits) = draft.without_largest(GUARD_BUDGET, draft.pools.keys(), &|_| true);

@@ -1,0 +1,130 @@
+//! Tests the parts of the engine one by one: conditions, retries, limits, and how long a pool may rely on the guard.
+
+mod guard_writes;
+
+use super::backoff_map::BackoffMap;
+use super::conditions::observed_status;
+use super::effect::{PoolEffectFailure, PoolEffectKey};
+use super::fact::PoolFact;
+use super::guard_coverage::GuardCoverage;
+use super::in_flight::EffectsInFlight;
+use crate::admission::pool::{DedicatedPool, PoolAssessment, PoolFinding, PoolStatus, PoolValidity, Reason};
+use crate::api_error::ApiFailure;
+use crate::engine::Lane;
+use crate::identity::{NodeName, Uid};
+use crate::time::{Mono, Wall};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+fn pool_fact(name: &str) -> PoolFact {
+    PoolFact {
+        uid: Uid::new(name),
+        version: None,
+        generation: 3,
+        finalizers: Vec::new(),
+        has_guard_label: false,
+        pool: DedicatedPool { name: name.into(), uid: name.into(), ..DedicatedPool::default() },
+        recorded: None,
+    }
+}
+
+fn at(second: i64) -> Mono {
+    Mono::from_secs(second)
+}
+
+/// Kind, status, reason and message of each condition.
+fn conditions(assessment: &PoolAssessment, status: PoolStatus) -> Vec<String> {
+    let observed = observed_status(&pool_fact("p"), assessment, status, Wall::from_secs(7));
+    assert_eq!((observed.observed, observed.status.evicted), (3, Vec::new()));
+    let condition = observed.conditions.iter();
+    condition.map(|one| format!("{} {} {}: {}", one.kind, one.status, one.reason, one.message)).collect()
+}
+
+#[test]
+fn conditions_name_what_keeps_a_pool_from_its_work_and_what_is_advice() {
+    let finding = |reason, message: &str| PoolFinding { reason, message: message.into() };
+    let nothing = PoolAssessment { validity: PoolValidity::Applied, findings: Vec::new() };
+    let status = |violations, elsewhere| PoolStatus { violations, elsewhere, ..PoolStatus::default() };
+    assert_eq!(
+        conditions(&nothing, status(0, 0)),
+        [
+            "Ready True Applied: its nodes are dedicated",
+            "Offended False NoOffenders: no pod on its nodes is known to be an offender",
+            "Advised False NoAdvice: no finding",
+        ]
+    );
+    let offended = |violations| conditions(&nothing, status(violations, 0)).remove(1);
+    let rest = "pods that do not belong to the pool run on its nodes: see offenders";
+    assert_eq!(offended(1), format!("Offended True Offenders: {rest}"));
+    assert_eq!(offended(4), format!("Offended True Offenders: 4 {rest}"));
+    let elsewhere = |pods| conditions(&nothing, status(0, pods)).remove(0);
+    let rest = "on nodes outside the pool: delete these older pods, or set placement: Allowed";
+    assert_eq!(elsewhere(1), format!("Ready False PodsElsewhere: 1 of its pod runs {rest}"));
+    assert_eq!(elsewhere(2), format!("Ready False PodsElsewhere: 2 of its pods run {rest}"));
+    let advice = Reason::ALL
+        .iter()
+        .find(|reason| !reason.rejects() && !matches!(reason, Reason::LocksOutSystem | Reason::NodeConflict));
+    let advice = *advice.unwrap();
+    for hindering in [Reason::BadTaint, Reason::LocksOutSystem, Reason::NodeConflict] {
+        let findings =
+            [finding(advice, "a"), finding(hindering, "b"), finding(advice, "c"), finding(hindering, "d")];
+        let assessment = PoolAssessment { validity: PoolValidity::Applied, findings: findings.into() };
+        let found = conditions(&assessment, status(0, 0));
+        assert_eq!(found[0], format!("Ready False {}: b; d", hindering.as_str()));
+        assert_eq!(found[2], format!("Advised True {}: a; c", advice.as_str()));
+    }
+}
+
+#[test]
+fn the_condition_guarded_says_what_to_do() {
+    let message = |coverage: GuardCoverage| coverage.message();
+    assert_eq!(message(GuardCoverage::Guarded), "the PoolGuard contains the pool");
+    assert!(message(GuardCoverage::Pending).contains("has yet to write the pool"));
+    assert!(message(GuardCoverage::TooLarge(70_000)).contains("this one with 70000 bytes"));
+    assert!(message(GuardCoverage::Absent).contains("run taintward install --apply again"));
+    assert!(message(GuardCoverage::WriteFailed("no route".into())).ends_with(": no route"));
+}
+
+#[test]
+fn a_failed_request_is_tried_again_after_its_pause() {
+    let mut backoff = BackoffMap::default();
+    let failure = |failure| PoolEffectFailure { failure, message: "no route".into() };
+    let (node, pool) = (PoolEffectKey::Node(NodeName::new("n")), PoolEffectKey::Pool(Uid::new("p")));
+    assert!(backoff.may_try(&node, Lane::Fresh, at(10)) && backoff.next_retry_after(at(10)).is_none());
+    backoff.fail(node.clone(), failure(ApiFailure::Unavailable), at(10));
+    backoff.fail(pool.clone(), failure(ApiFailure::Unavailable), at(20));
+    let retries = [&node, &pool].map(|key| backoff.retry_at(key).unwrap());
+    let before = Mono::from_micros(retries[0].as_micros() - 1);
+    assert_eq!(backoff.next_retry_after(before), Some(retries[0]));
+    assert_eq!(backoff.next_retry_after(retries[0]), Some(retries[1]), "this one is due");
+    assert!(!backoff.may_try(&node, Lane::All, before) && backoff.may_try(&node, Lane::All, retries[0]));
+    assert!(!backoff.may_try(&node, Lane::Fresh, retries[0]), "retries have a lane of their own");
+    assert_eq!((backoff.nodes(), backoff.message(&node)), (1, Some("no route")));
+    backoff.retain(|key| *key != pool);
+    assert_eq!((backoff.retry_at(&pool), backoff.retry_at(&node)), (None, Some(retries[0])));
+    backoff.succeed(&node);
+    assert_eq!((backoff.retry_at(&node), backoff.nodes()), (None, 0));
+}
+
+#[test]
+fn each_kind_of_request_has_its_limit() {
+    let uid = |number: usize| Uid::new(&format!("u{number}"));
+    let count = |key: &dyn Fn(usize) -> PoolEffectKey, has_room: &dyn Fn(&EffectsInFlight) -> bool| {
+        let mut in_flight = EffectsInFlight::default();
+        let begin = |number: &usize| {
+            let has_room = has_room(&in_flight);
+            in_flight.begin(key(*number));
+            has_room
+        };
+        (0..20).take_while(begin).count()
+    };
+    let node = |number| PoolEffectKey::Node(NodeName::new(&format!("n{number}")));
+    assert_eq!(count(&|number| PoolEffectKey::Pool(uid(number)), &EffectsInFlight::has_room_for_pools), 4);
+    assert_eq!(count(&node, &EffectsInFlight::has_room_for_nodes), 8);
+    assert_eq!(count(&|number| PoolEffectKey::Pod(uid(number)), &EffectsInFlight::has_room_for_evictions), 2);
+    assert_eq!(count(&node, &EffectsInFlight::has_room_for_evictions), 20, "others do not count");
+    let guard_first =
+        |number| if number == 0 { PoolEffectKey::Guard } else { PoolEffectKey::Pool(uid(number)) };
+    assert_eq!(count(&guard_first, &EffectsInFlight::has_room_for_pools), 4, "the guard is one of them");
+}
