@@ -293,6 +293,34 @@ mod tests {
     }
 
     #[test]
+    fn a_list_reports_a_change_only_if_something_differs() {
+        let mut all = Store::<LabelledObject>::default();
+        let undecodable = || {
+            ObjectEvent::Undecodable(ObjectRef { name: "n1".into(), uid: Some(Uid::new("u")), node: None })
+        };
+        assert!(
+            !apply(&mut all, undecodable()) && all.undecodable().next().is_none(),
+            "before a list starts"
+        );
+        let mut list = |facts: &[&'static str]| {
+            apply(&mut all, ObjectEvent::ListStarted { silent_since: None });
+            let applied = |label| ObjectEvent::Applied { fact: labelled(5, label), listed: true };
+            let is_changed = facts.iter().any(|&label| apply(&mut all, applied(label)));
+            (is_changed, apply(&mut all, ObjectEvent::ListCompleted))
+        };
+        assert_eq!(list(&[]), (false, true), "the first list is news, even if it is empty");
+        assert_eq!(list(&["five"]), (true, false));
+        assert_eq!(list(&["five"]), (false, false));
+        assert_eq!(list(&[]), (false, true), "the object is gone");
+        assert_eq!(list(&[]), (false, false));
+        let seen = |label| ObjectEvent::Applied { fact: labelled(5, label), listed: false };
+        assert!(
+            apply(&mut all, seen("five")) && apply(&mut all, seen("again")),
+            "the same version is not older"
+        );
+    }
+
+    #[test]
     fn an_older_version_changes_nothing_except_in_a_list() {
         let mut all = Store::<LabelledObject>::default();
         let seen = |version, label| ObjectEvent::Applied { fact: labelled(version, label), listed: false };

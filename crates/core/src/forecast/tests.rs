@@ -1,6 +1,7 @@
 //! Tests forecasts with tables and properties.
 
 mod recreation;
+mod spread;
 
 use super::*;
 use crate::cluster_snapshot::tests::{builder, labels, node_record, pod_record};
