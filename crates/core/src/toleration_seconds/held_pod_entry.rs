@@ -59,7 +59,7 @@ static NO_ANNOTATIONS: PodAnnotations = PodAnnotations {
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SharedPodParts {
-    tolerations: SharedInterner<Vec<Toleration>>,
+    pub(super) tolerations: SharedInterner<Vec<Toleration>>,
     annotations: SharedInterner<PodAnnotations>,
 }
 

@@ -291,3 +291,6 @@ impl ObjectIndex<HeldPodFact> for SecondsCache {
         self.pods_synced |= list > 0;
     }
 }
+
+#[cfg(test)]
+mod tests;
