@@ -136,7 +136,10 @@ impl Engine for PairedEngine {
     }
 
     fn next_effect(&mut self, lane: Lane, now: Now) -> Option<EvictionEffect> {
+        let wakes = self.plain.next_wakeup().is_some_and(|at| at <= now.mono);
+        let has_work = wakes || self.plain.has_work(lane, now.mono);
         let effect = self.plain.next_effect(lane, now);
+        assert!(has_work || effect.is_none(), "no work was announced: {effect:?}");
         if let Some(beside) = &mut self.beside_policy {
             assert_eq!(beside.next_effect(lane, now), effect, "a policy that selects nothing changes it");
         }
