@@ -53,7 +53,7 @@ impl CacheUpdate<'_> {
             self.follow_for_policies(&pod, None, None, now);
         }
         for pod in leaving {
-            self.with_all_taints(&pod, now, PolicyGate::observe_leaving);
+            self.with_all_taints(&pod, now, |gate, subject| gate.observe_leaving(subject));
         }
     }
 
@@ -62,7 +62,7 @@ impl CacheUpdate<'_> {
         &mut self,
         pod: &PodRef,
         now: Mono,
-        observe: impl FnOnce(&mut PolicyGate, &GateSubject<'_>, Mono),
+        observe: impl FnOnce(&mut PolicyGate, &GateSubject<'_>),
     ) {
         let Some(entry) = self.cache.nodes.get(&pod.node) else { return };
         let Some(known) = entry.pods.get(&pod.uid) else { return };
@@ -71,7 +71,7 @@ impl CacheUpdate<'_> {
         let node = entry.state.as_ref().and_then(NodeState::labels).unwrap_or(&none.0);
         let template = known.template.fact.as_deref().unwrap_or(&none.1);
         let subject = known.gate_subject((pod, node, template), &taints, (now, None));
-        observe(self.state.queue.gate_mut(), &subject, now);
+        observe(self.state.queue.gate_mut(), &subject);
     }
 
     /// A pod is known, or has changed: tells the gate whether it is a ready replica, and whether it is terminating.
@@ -91,7 +91,9 @@ impl CacheUpdate<'_> {
         queue.gate_mut().change_readiness(was_ready.as_ref(), known.ready_workload());
         let terminating = PodLifePhase::Terminating;
         match (before == Some(terminating), known.life_phase == terminating) {
-            (false, true) => self.with_all_taints(pod, now, PolicyGate::observe_terminating),
+            (false, true) => {
+                self.with_all_taints(pod, now, |gate, subject| gate.observe_terminating(subject, now))
+            }
             (true, false) => queue.gate_mut().pod_gone(pod),
             _ => {}
         }

@@ -162,7 +162,7 @@ impl PolicyGate {
     }
 
     /// The eviction of a pod was in flight before there was a policy: its node is being emptied.
-    pub(crate) fn observe_leaving(&mut self, subject: &GateSubject<'_>, _: Mono) {
+    pub(crate) fn observe_leaving(&mut self, subject: &GateSubject<'_>) {
         let Self { objects, loads, .. } = self;
         for fact in objects.selecting(subject).filter(|fact| fact.policy.nodes_at_once.is_some()) {
             loads.leave(subject.pod, subject.order);
