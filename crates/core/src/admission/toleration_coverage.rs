@@ -103,3 +103,49 @@ impl<'t> TolerationCoverage<'t> {
         self.candidates(part).any(|one| one != part && is_superset(one, part))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::toleration_of;
+    use proptest::prelude::*;
+
+    fn any_toleration() -> impl Strategy<Value = Toleration> {
+        let operator = prop::sample::select(alloc::vec!["Exists", "Equal", "", "Lt"]);
+        let effect = prop::sample::select(alloc::vec!["", "NoExecute", "NoSchedule"]);
+        let seconds = prop::option::of(prop::sample::select(alloc::vec![0_i64, 60, 300, 301]));
+        ("[ab]?", operator, "[xy]?", effect, seconds).prop_map(|(key, operator, value, effect, seconds)| {
+            Toleration { seconds, ..toleration_of(&key, operator, &value, effect) }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+        /// The shelves find a cover exactly if comparing all pairs does.
+        #[test]
+        fn shelves_leave_out_no_cover(
+            all in prop::collection::vec(any_toleration(), 0..12),
+            part in any_toleration(),
+        ) {
+            let covers: TolerationCoverage<'_> = all.iter().collect();
+            let others = all.iter().any(|one| *one != part && is_superset(one, &part));
+            prop_assert_eq!(covers.another(&part), others);
+            prop_assert_eq!(covers.any(&part), others || all.contains(&part));
+        }
+    }
+
+    #[test]
+    fn of_many_that_differ_in_seconds_the_longest_covers() {
+        let lasting = |seconds| Toleration { seconds, ..toleration_of("k", "Exists", "", "NoExecute") };
+        for order in [[10, 20, 30], [30, 20, 10], [20, 30, 10]] {
+            let all = order.map(|seconds| lasting(Some(seconds)));
+            let mut covers: TolerationCoverage<'_> = all.iter().collect();
+            assert!(covers.another(&lasting(Some(29))) && !covers.another(&lasting(Some(30))));
+            assert!(!covers.another(&lasting(None)));
+            let forever = lasting(None);
+            covers.add(&forever);
+            assert!(covers.another(&lasting(Some(30))) && covers.any(&forever));
+        }
+    }
+}

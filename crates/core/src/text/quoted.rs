@@ -48,3 +48,41 @@ pub fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
     }
     row.last().copied().filter(|&letters| letters <= most)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::String;
+    use proptest::prelude::*;
+
+    /// The same by its definition: of all ways to begin with a change of the first letters, the shortest.
+    fn defined(one: &[char], other: &[char]) -> usize {
+        let ([a, one_rest @ ..], [b, other_rest @ ..]) = (one, other) else { return one.len() + other.len() };
+        let changed = usize::from(a != b) + defined(one_rest, other_rest);
+        let added = 1 + defined(one_rest, other).min(defined(one, other_rest));
+        let swapped = match (one_rest, other_rest) {
+            ([c, one_rest @ ..], [d, other_rest @ ..]) if a == d && b == c => {
+                1 + defined(one_rest, other_rest)
+            }
+            _ => usize::MAX,
+        };
+        changed.min(added).min(swapped)
+    }
+
+    proptest! {
+        #[test]
+        fn a_distance_is_as_defined(one in "[abc]{0,5}", other in "[abc]{0,5}", most in 0_usize..7) {
+            let [letters, other_letters] = [&one, &other].map(|text| text.chars().collect::<Vec<_>>());
+            let expected = defined(&letters, &other_letters);
+            prop_assert_eq!(distance(&one, &other, most), (expected <= most).then_some(expected));
+        }
+    }
+
+    #[test]
+    fn longer_text_than_a_key_is_not_compared() {
+        let text = |length| String::from("k").repeat(length);
+        assert_eq!(distance(&text(KEY_MAX), &text(KEY_MAX), 1), Some(0));
+        assert_eq!(distance(&text(KEY_MAX + 1), &text(KEY_MAX + 1), 1), None);
+        assert_eq!(distance("key", &text(KEY_MAX), 1), None);
+    }
+}
