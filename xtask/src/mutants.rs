@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use mutant::Mutant;
 use scores::{MutantResult, MutantScores};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use switch_build::SwitchPackage;
@@ -103,12 +103,14 @@ fn part(text: &str) -> Result<(usize, usize), String> {
 
 pub(crate) fn run(arguments: &MutantsArgs) -> Result<()> {
     let scope = arguments.scope;
-    let mutations = proposed(scope)?;
     let mut results = MutantScores::open(&folder().join(format!("{}.jsonl", scope.name())))?;
     if !arguments.score {
-        run_part(scope, arguments.part.unwrap_or((1, 1)), &mutations, &mut results)?;
+        // The checkout may be edited in the meantime.
+        let copy = folder().join("checkout");
+        sources::copy_to(&copy)?;
+        run_part(scope, arguments.part.unwrap_or((1, 1)), &copy, &mut results)?;
     }
-    results.print(&mutations)
+    results.print(&proposed(scope, sources::root())?)
 }
 
 /// Tries a part of the changes of a scope, and prints the score.
@@ -116,19 +118,20 @@ pub(crate) fn run_scope(scope: MutantScope, part: (usize, usize)) -> Result<()> 
     run(&MutantsArgs { scope, part: Some(part), score: false })
 }
 
-fn proposed(scope: MutantScope) -> Result<Vec<Mutant>> {
+fn proposed(scope: MutantScope, root: &Path) -> Result<Vec<Mutant>> {
     let (package, files) = scope.code();
     let mut list = Command::new(MUTANTS.find_or_build()?);
     list.args(["mutants", package, "--file", files, "--list", "--json", "--diff"]);
-    Mutant::list(&sources::output(list.current_dir(sources::root()))?)
+    Mutant::list(&sources::output(list.current_dir(root))?)
 }
 
 fn run_part(
     scope: MutantScope,
     (part, parts): (usize, usize),
-    mutations: &[Mutant],
+    copy: &Path,
     results: &mut MutantScores,
 ) -> Result<()> {
+    let mutations = proposed(scope, copy)?;
     let is_chosen =
         |(number, mutation): &(usize, &Mutant)| number % parts == part - 1 && !results.is_settled(mutation);
     let chosen: Vec<usize> =
@@ -136,10 +139,8 @@ fn run_part(
     if chosen.is_empty() {
         return Ok(());
     }
-    let copy = folder().join("checkout");
-    sources::copy_to(&copy)?;
     eprintln!("building {} with {} changes", scope.name(), mutations.len());
-    let built = SwitchPackage::new(&copy, scope.code().0, scope.tests(), mutations).build()?;
+    let built = SwitchPackage::new(copy, scope.code().0, scope.tests(), &mutations)?.build()?;
     let trial = Trial::new(built.programs, folder().join("runs"), (SKIPPED, &SIZES))?;
     eprintln!("{} tests; {} changes to try", trial.len(), chosen.len());
     let mut numbers = Vec::new();

@@ -37,22 +37,33 @@ pub(crate) struct SwitchPackage<'m> {
     package: &'m str,
     tests: &'m [&'m str],
     mutations: &'m [Mutant],
+    /// The files as they are without switches, by their paths.
+    originals: BTreeMap<String, String>,
     invalid: BTreeSet<usize>,
     constant: BTreeSet<String>,
 }
 
 impl<'m> SwitchPackage<'m> {
+    /// `copy`: the folder of a workspace without switches.
     pub(crate) fn new(
         copy: &'m Path,
         package: &'m str,
         tests: &'m [&'m str],
         mutations: &'m [Mutant],
-    ) -> Self {
-        Self { copy, package, tests, mutations, invalid: BTreeSet::new(), constant: BTreeSet::new() }
+    ) -> Result<Self> {
+        let mut originals = BTreeMap::new();
+        for path in mutations.iter().map(Mutant::file) {
+            if !originals.contains_key(path) {
+                let text = fs::read_to_string(copy.join(path)).with_context(|| format!("reading {path}"))?;
+                originals.insert(path.to_owned(), text);
+            }
+        }
+        let (invalid, constant) = (BTreeSet::new(), BTreeSet::new());
+        Ok(Self { copy, package, tests, mutations, originals, invalid, constant })
     }
 
     pub(crate) fn build(mut self) -> Result<SwitchBuild> {
-        let library = self.write_module()?;
+        let library = self.add_module()?;
         for targets in [&[self.package, "--lib"][..], self.tests] {
             let mut built = None;
             for _ in 0..BUILDS_MAX {
@@ -77,37 +88,35 @@ impl<'m> SwitchPackage<'m> {
         bail!("a scope needs test programs")
     }
 
-    /// Adds the module that says which switch is on, and returns the file that declares it.
-    fn write_module(&self) -> Result<PathBuf> {
+    /// Adds the module that says which switch is on. Returns the file of the crate that has to declare it.
+    fn add_module(&mut self) -> Result<String> {
         let first = self.mutations.first().context("there are no changes")?.file();
         let (folder, _) = first.split_once("/src/").context("a file outside of src")?;
-        let folder = self.copy.join(folder).join("src");
         let module = MODULE.replace("COUNT", &self.mutations.len().to_string());
-        fs::write(folder.join("mutant.rs"), module).context("writing mutant.rs")?;
-        let library = folder.join("lib.rs");
+        fs::write(self.copy.join(folder).join("src/mutant.rs"), module).context("writing mutant.rs")?;
+        let library = format!("{folder}/src/lib.rs");
+        let text =
+            fs::read_to_string(self.copy.join(&library)).with_context(|| format!("reading {library}"))?;
+        self.originals.insert(library.clone(), text);
         Ok(library)
     }
 
-    fn write_switches(&mut self, library: &Path) -> Result<BTreeMap<String, SwitchedFile>> {
+    fn write_switches(&mut self, library: &str) -> Result<BTreeMap<String, SwitchedFile>> {
         let mut by_file: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::new();
         for (number, mutation) in self.mutations.iter().enumerate() {
             let of_file = by_file.entry(mutation.file()).or_default();
             of_file.extend((!self.invalid.contains(&number)).then_some((number, mutation)));
         }
         let mut files = BTreeMap::new();
-        for (path, mutations) in by_file {
-            let original = fs::read_to_string(sources::root().join(path)).with_context(|| path.to_owned())?;
-            let file = SwitchedFile::new(&original, &mutations, &self.constant)
+        for (path, original) in &self.originals {
+            let mutations = by_file.remove(path.as_str()).unwrap_or_default();
+            let file = SwitchedFile::new(original, &mutations, &self.constant)
                 .with_context(|| format!("adding switches to {path}"))?;
             self.invalid.extend(&file.invalid);
-            write_if_changed(&self.copy.join(path), &file.text)?;
-            files.insert(path.to_owned(), file);
+            let declaration = if path == library { "\n#[allow(missing_docs)]\nmod mutant;\n" } else { "" };
+            write_if_changed(&self.copy.join(path), &(file.text.clone() + declaration))?;
+            files.insert(path.clone(), file);
         }
-        let text = match library.strip_prefix(self.copy).ok().and_then(|path| files.get(path.to_str()?)) {
-            Some(file) => file.text.clone(),
-            None => fs::read_to_string(sources::root().join(library.strip_prefix(self.copy)?))?,
-        };
-        write_if_changed(library, &format!("{text}\n#[allow(missing_docs)]\nmod mutant;\n"))?;
         Ok(files)
     }
 
