@@ -122,7 +122,7 @@ impl<'m> SwitchPackage<'m> {
 
     fn compile(&self, targets: &[&str]) -> Result<Vec<Value>> {
         let mut cargo = sources::cargo();
-        cargo.args(["test", "--no-run", "--keep-going", "--message-format=json"]);
+        cargo.args(["test", "--no-run", "--message-format=json"]);
         // Optimized, because thousands of runs follow; with the checks of the development profile.
         let package = self.package.trim_start_matches("--package=");
         let optimized = format!("profile.dev.package.{package}.opt-level=2");
