@@ -231,6 +231,18 @@ mod tests {
         );
     }
 
+    /// Panics and logs of tests name objects as people do.
+    #[test]
+    fn identities_are_printed_with_their_kinds() {
+        let (uid, name) = (Uid::new("u"), PodName::new("shop", "web-0"));
+        assert_eq!(
+            alloc::format!("{:?} {:?} {:?}", uid, NodeName::new("n1"), name),
+            "u node/n1 pod/shop/web-0"
+        );
+        assert_eq!(alloc::format!("{:?}", PodId::new(uid, name)), "pod/shop/web-0 (u)");
+        assert_eq!(ResourceVersion(7).to_string(), "7");
+    }
+
     #[test]
     fn a_pod_name_splits_again() {
         let name = PodName::new("shop", "web-0");

@@ -191,6 +191,7 @@ fn checked(key: &str, value: &str) -> Result<Box<str>, InvalidSelector> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::string::ToString as _;
 
     #[test]
     fn each_requirement_holds_and_does_not() {
@@ -219,6 +220,13 @@ mod tests {
             ("app<8", false),
             ("empty=", true),
             ("app=", false),
+            ("app=,tier=front", false),
+            ("empty=,app", true),
+            ("app=web,!other", true),
+            ("empty in (x,,y)", true),
+            ("empty in (x,)", true),
+            ("empty in (,x)", true),
+            ("empty in (x,y)", false),
         ] {
             let requirements = LabelRequirements::parse(selector);
             assert_eq!(requirements.map(|all| all.matches(&labels)), Ok(expected), "{selector}");
@@ -226,12 +234,39 @@ mod tests {
     }
 
     #[test]
-    fn invalid_selectors_are_refused() {
-        for selector in [
-            "a b", "a in", "a in (", "a in x", "=", "a=b c", "a==!b", "a>x", "-a=b", "a=-b-", "a in (b",
-            "a=b,", ",a",
+    fn only_an_empty_selector_requires_nothing() {
+        assert!(LabelRequirements::parse(" ").unwrap().is_empty());
+        assert!(!LabelRequirements::parse("!app").unwrap().is_empty());
+    }
+
+    /// The words are those of an API server.
+    #[test]
+    fn an_invalid_selector_is_rejected_at_the_word_that_is_wrong() {
+        let requirement = "unable to parse requirement: ";
+        for (selector, inside, reason) in [
+            ("=", "", "found '=', expected: !, identifier, or 'end of string'"),
+            ("!=", "", "found '!=', expected: !, identifier, or 'end of string'"),
+            (",a", "", "found ',', expected: !, identifier, or 'end of string'"),
+            ("a=b c", "", "found 'c', expected: ',' or 'end of string'"),
+            ("a=b,", "", "found '', expected: identifier after ','"),
+            ("a=b,=", "", "found '=', expected: identifier after ','"),
+            ("a=b,!", requirement, "found '', expected: identifier"),
+            ("!", requirement, "found '', expected: identifier"),
+            ("!(", requirement, "found '(', expected: identifier"),
+            ("a b", requirement, "found 'b', expected: in, notin, =, ==, !=, gt, lt"),
+            ("a==!b", requirement, "found '!', expected: identifier"),
+            ("a in", requirement, "found '' expected: '('"),
+            ("a in x", requirement, "found 'x' expected: '('"),
+            ("a in (", requirement, "found '', expected: ',', ')' or identifier"),
+            ("a in (b", requirement, "found '', expected: ',' or ')'"),
+            ("a in (b c)", requirement, "found 'c', expected: ',' or ')'"),
         ] {
-            assert!(LabelRequirements::parse(selector).is_err(), "{selector}");
+            let error = LabelRequirements::parse(selector).unwrap_err().to_string();
+            assert_eq!(error, format!("{inside}{reason}"), "{selector}");
+        }
+        for selector in ["a>x", "-a=b", "a=-b-", "a in (-b-)"] {
+            let error = LabelRequirements::parse(selector).unwrap_err().to_string();
+            assert!(error.starts_with(requirement) && error.contains("Invalid value: \""), "{error}");
         }
     }
 }

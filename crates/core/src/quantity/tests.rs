@@ -133,3 +133,11 @@ proptest! {
         prop_assert_eq!(quantity.units(), whole + part.signum());
     }
 }
+
+#[test]
+fn quantities_compare_by_their_amounts() {
+    let quantity = |text: &str| Quantity::parse(text).unwrap();
+    assert_eq!(["-1n", "0", "1n"].map(|text| quantity(text).is_positive()), [false, false, true]);
+    assert_eq!(quantity("1").larger(quantity("2")), quantity("2"));
+    assert_eq!(quantity("2").larger(quantity("1")), quantity("2"));
+}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::testkit::{node, node_health_tolerations as both, pod, taint, taint_of, toleration};
+use crate::toleration_hold::HeldToleration;
 use alloc::vec;
 use proptest::prelude::*;
 
@@ -159,4 +160,40 @@ proptest! {
         }
         prop_assert_eq!((tolerations, record), (own, None));
     }
+}
+
+/// The record of tolerations of `a` and `b`, with these own and given seconds.
+fn recorded(a: (i64, i64), b: (i64, i64)) -> GuardRecord {
+    let held =
+        |key, (own, given)| HeldToleration::recorded(&toleration(key, Some(own)), Some(given)).unwrap();
+    GuardRecord::recorded(vec![held("a", a), held("b", b)]).unwrap()
+}
+
+#[test]
+fn a_record_is_kept_by_tolerations_with_its_seconds() {
+    let record = recorded((60, 100), (70, 100));
+    let kept = [toleration("a", Some(100)), toleration("b", Some(100))];
+    let one = [toleration("a", Some(100)), toleration("b", Some(99))];
+    let other = [toleration("a", Some(99)), toleration("b", Some(99))];
+    let of = |tolerations: &[Toleration]| (record.is_kept_by(tolerations), record.still_applies(tolerations));
+    assert_eq!([of(&kept), of(&one), of(&other)], [(true, true), (false, true), (false, false)]);
+    assert_eq!(GuardRecord::recorded(vec![]), None);
+    let equal = HeldToleration::recorded(&toleration("a", Some(60)), Some(60)).unwrap();
+    assert_eq!(GuardRecord::recorded(vec![equal]), None, "it was given no more than its own seconds");
+}
+
+#[test]
+fn a_record_continues_another_that_has_no_more_seconds_left() {
+    let earlier = recorded((60, 100), (70, 100));
+    let tolerations = [toleration("a", Some(100)), toleration("b", Some(100))];
+    let continues = |later: &GuardRecord| later.continues(&earlier, &tolerations);
+    assert!(continues(&earlier) && continues(&recorded((60, 300), (71, 300))));
+    assert!(!continues(&recorded((59, 100), (70, 100))), "it has fewer seconds of its own");
+    let held = HeldToleration::recorded(&toleration("a", Some(60)), Some(100)).unwrap();
+    let less = GuardRecord::recorded(vec![held]).unwrap();
+    assert!(!continues(&less), "one is missing");
+    assert!(
+        less.continues(&earlier, &[toleration("a", Some(100)), toleration("b", Some(7))]),
+        "b is no longer of it"
+    );
 }

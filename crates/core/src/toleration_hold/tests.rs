@@ -1,5 +1,7 @@
 //! Tests what is held, what is restored, and what is never changed.
 
+mod record;
+
 use super::*;
 use crate::taint::{Taint, TaintEffect, keys};
 use crate::testkit::{node_health_tolerations as both, taint, toleration};
