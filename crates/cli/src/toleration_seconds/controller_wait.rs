@@ -56,7 +56,7 @@ impl ControllerRequest {
     }
 
     /// Checks the pods until all of them are as requested. If the controller seems to be absent, it gives up when one that
-    /// runs without an election would have changed a pod.
+    /// runs without an election would have changed the first pod. Later, it only pauses: its requests may be throttled.
     pub(crate) async fn follow<S>(
         self,
         waited: Duration,
@@ -66,11 +66,15 @@ impl ControllerRequest {
     ) -> Result<S, ControllerWaitError> {
         let began = Instant::now();
         let (mut last, mut changed, mut is_warned) = (None, began, false);
+        let mut absence = absence;
         loop {
             let state = read().await?;
             let RemainingPods { count, are_changeable, progress } = remaining(&state);
             if count == 0 {
                 return Ok(state);
+            }
+            if last.is_some_and(|last| count < last) {
+                absence = None;
             }
             if last != Some(count) {
                 (last, changed) = (Some(count), Instant::now());
@@ -93,5 +97,39 @@ impl ControllerRequest {
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REQUEST: ControllerRequest =
+        ControllerRequest { controller: "hold", written: "annotations", check: "look" };
+
+    /// Follows three pods, one of which is changed in each of these seconds. Returns the second of the end.
+    async fn follow(absence: Option<&str>, changed: &[u64]) -> (Result<(), ControllerWaitError>, u64) {
+        let began = Instant::now();
+        let read = async || {
+            let passed = began.elapsed().as_secs();
+            Ok(3 - changed.iter().filter(|second| **second <= passed).count())
+        };
+        let remaining = |count: &usize| RemainingPods {
+            count: *count,
+            are_changeable: true,
+            progress: format!("{} of 3 pods held", 3 - count),
+        };
+        let result = REQUEST.follow(Duration::from_secs(60), absence, read, remaining).await;
+        (result.map(drop), began.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_controller_that_seems_absent_is_not_waited_for_unless_it_changes_a_pod() {
+        let absent = Some("it does not run");
+        assert!(matches!(follow(absent, &[]).await, (Err(ControllerWaitError::NoController { .. }), 15)));
+        assert!(matches!(follow(absent, &[1, 2, 40]).await, (Ok(()), 40)), "its requests were throttled");
+        assert!(matches!(follow(absent, &[1, 2]).await, (Err(ControllerWaitError::Unfinished { .. }), 60)));
+        assert!(matches!(follow(None, &[]).await, (Err(ControllerWaitError::Unfinished { .. }), 60)));
+        assert!(matches!(follow(None, &[30, 30, 31]).await, (Ok(()), 31)));
     }
 }

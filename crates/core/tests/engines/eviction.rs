@@ -9,6 +9,7 @@ mod holds;
 mod identity;
 mod marks;
 mod named;
+mod notices;
 mod order;
 mod other_controller;
 mod outage;

@@ -26,6 +26,8 @@ proptest! {
     fn the_earliest_deadline_is_right_and_no_pod_is_left_out(
         steps in prop::collection::vec((0u8..60, prop::option::weighted(0.8, 0i64..40), any::<bool>()), 1..300),
         ties in any::<bool>(),
+        // All deadlines are close together, so that many pods are due at once, and with ties at the very moment.
+        are_close in any::<bool>(),
     ) {
         let (mut deadlines, mut counts) = (NodeDeadlines::default(), CountdownCounts::default());
         let mut pods: Vec<_> = (0u8..60).map(pod_entry).collect();
@@ -35,7 +37,8 @@ proptest! {
             let before = pod.phase();
             let own = if ties { 0 } else { i64::from(at) };
             let after = deadline.map_or(EvictionPhase::Idle, |deadline| {
-                EvictionPhase::CountingDown(Mono::from_micros((now + deadline) * 100 + own + 1))
+                let deadline = if are_close { deadline % 3 } else { deadline };
+                EvictionPhase::CountingDown(Mono::from_micros((now + deadline) * 100 + own))
             });
             pod.set_phase(after, &mut counts);
             let uid = pod.uid().clone();
