@@ -5,14 +5,19 @@ mod guard_writes;
 use super::backoff_map::BackoffMap;
 use super::conditions::observed_status;
 use super::effect::{PoolEffectFailure, PoolEffectKey};
-use super::fact::PoolFact;
+use super::fact::{PoolFact, PoolNamespaceFact, PoolNodeFact};
 use super::guard_coverage::GuardCoverage;
 use super::in_flight::EffectsInFlight;
-use crate::admission::pool::{DedicatedPool, PoolAssessment, PoolFinding, PoolStatus, PoolValidity, Reason};
+use super::pool_cache::PoolCache;
+use crate::admission::pool::{
+    DedicatedPool, PodOnNodeFact, PoolAssessment, PoolFinding, PoolNode, PoolStatus, PoolValidity, Reason,
+};
 use crate::api_error::ApiFailure;
 use crate::engine::Lane;
-use crate::identity::{NodeName, Uid};
-use crate::time::{Mono, Wall};
+use crate::identity::{NodeName, ResourceVersion, Uid};
+use crate::object_event::ObjectIndex;
+use crate::object_store::StoredObject as _;
+use crate::time::{Mono, Now, Wall};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -105,6 +110,49 @@ fn a_failed_request_is_tried_again_after_its_pause() {
     assert_eq!((backoff.retry_at(&pool), backoff.retry_at(&node)), (None, Some(retries[0])));
     backoff.succeed(&node);
     assert_eq!((backoff.retry_at(&node), backoff.nodes()), (None, 0));
+}
+
+#[test]
+fn an_object_has_its_version_and_differs_in_what_decides() {
+    let version = Some(ResourceVersion(7));
+    let pool = PoolFact { version, ..pool_fact("p") };
+    let node = PoolNodeFact {
+        uid: Uid::new("n"),
+        version,
+        node: PoolNode { name: "n".into(), ..PoolNode::default() },
+        ready: true,
+    };
+    let labels = [("team".into(), "a".into())].into();
+    let namespace = PoolNamespaceFact { uid: Uid::new("s"), version, name: "s".into(), labels };
+    assert_eq!([pool.version(), node.version(), namespace.version()], [version; 3]);
+    let other_version = PoolNamespaceFact { version: None, ..namespace.clone() };
+    let other_labels = PoolNamespaceFact { labels: [].into(), ..namespace.clone() };
+    assert!(namespace.is_equivalent(&other_version) && !namespace.is_equivalent(&other_labels));
+}
+
+#[test]
+fn all_kinds_have_to_be_listed_once_there_is_a_pool() {
+    let mut cache = PoolCache::default();
+    let now = Now::exact(at(1), Wall::from_secs(1));
+    let list_pools = |cache: &mut PoolCache, fact: Option<PoolFact>| {
+        cache.pools.list_started(None);
+        fact.into_iter().for_each(|fact| cache.pools.applied(fact, true, now));
+        cache.pools.list_completed(now);
+    };
+    assert!(!cache.is_synced());
+    list_pools(&mut cache, None);
+    assert!(cache.is_synced(), "without pools, nothing else is needed");
+    list_pools(&mut cache, Some(pool_fact("p")));
+    assert!(!cache.is_synced());
+    cache.nodes.list_started(None);
+    cache.nodes.list_completed(now);
+    assert!(!cache.is_synced());
+    cache.namespaces.list_started(None);
+    cache.namespaces.list_completed(now);
+    assert!(!cache.is_synced());
+    ObjectIndex::<PodOnNodeFact>::list_started(&mut cache, None);
+    ObjectIndex::<PodOnNodeFact>::list_completed(&mut cache, now);
+    assert!(cache.is_synced());
 }
 
 #[test]

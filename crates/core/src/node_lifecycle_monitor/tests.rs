@@ -302,3 +302,27 @@ fn a_node_that_was_created_again_begins_anew() {
     assert_eq!(silent_at("a", 60), None, "nothing changed in second 40");
     assert_eq!((silent_at("again", 89), silent_at("again", 90)), (Some("S7"), None));
 }
+
+#[test]
+fn a_monitor_of_an_engine_knows_whether_it_has_missed_inputs() {
+    use crate::engine::Engine as _;
+    let started = || NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since: None });
+    let fact = health("a", ConditionStatus::False);
+    let applied = NodeLifecycleInput::Nodes(ObjectEvent::Applied { fact, listed: true });
+    let synced = [
+        started(),
+        NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted),
+        NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since: None }),
+        NodeLifecycleInput::Leases(ObjectEvent::ListCompleted),
+        NodeLifecycleInput::Pods(ObjectEvent::ListStarted { silent_since: None }),
+        NodeLifecycleInput::Pods(ObjectEvent::ListCompleted),
+    ];
+    for (inputs, is_new) in [(vec![], true), (vec![started(), applied], false), (synced.into(), false)] {
+        let mut engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
+        inputs.into_iter().for_each(|input| engine.handle(input, at(1)));
+        let mut monitor = NodeLifecycleMonitor::of(&engine);
+        // Only a monitor that has seen all inputs knows that the node was not read.
+        let violation = violated(&mut monitor, &tainting(TaintCause::NotReady), 100);
+        assert_eq!(violation, is_new.then_some("S7"));
+    }
+}

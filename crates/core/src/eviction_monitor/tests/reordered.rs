@@ -4,6 +4,8 @@
 use super::super::monitored_pod::MonitoredPod;
 use super::*;
 use crate::identity::{PodId, Uid};
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// The pod, with a toleration that lasts a second longer.
 fn counting_longer(version: u64) -> PodFact {
@@ -186,4 +188,32 @@ fn names_and_uids_are_told_apart_by_their_hashes() {
     let hashes = (0..4_000).map(|number| MonitoredPod::names_hash("n1", &alloc::format!("web-{number}")));
     let different: alloc::collections::BTreeSet<u16> = hashes.collect();
     assert!(different.len() > 3_840, "{}", different.len());
+}
+
+#[test]
+fn a_monitor_of_an_engine_knows_whether_it_has_missed_inputs() {
+    use crate::engine::Engine as _;
+    use crate::eviction::{EvictionConfig, EvictionEngine};
+    let nodes = |events: Vec<ObjectEvent<NodeFact>>| events.into_iter().map(EvictionInput::Nodes);
+    let pods = |events: Vec<ObjectEvent<PodFact>>| events.into_iter().map(EvictionInput::Pods);
+    let started = || ObjectEvent::ListStarted { silent_since: None };
+    let applied = || ObjectEvent::Applied { fact: node("n1"), listed: true };
+    let listed: Vec<_> = nodes(vec![started(), ObjectEvent::ListCompleted])
+        .chain(pods(vec![ObjectEvent::ListStarted { silent_since: None }, ObjectEvent::ListCompleted]))
+        .collect();
+    let one_pod = ObjectEvent::Applied { fact: counting(5), listed: true };
+    for (inputs, is_new) in [
+        (vec![], true),
+        (listed, false),
+        (nodes(vec![started(), applied()]).collect(), false),
+        (pods(vec![ObjectEvent::ListStarted { silent_since: None }, one_pod]).collect(), false),
+    ] {
+        let numeric = NumericOperators::On;
+        let mut engine = EvictionEngine::new(EvictionConfig { numeric, ..EvictionConfig::default() });
+        inputs.into_iter().for_each(|input: EvictionInput| engine.handle(input, at(1)));
+        let mut monitor = EvictionMonitor::of(&engine);
+        let result = monitor.effect(&deletion("default/p", None), at(70));
+        assert_eq!(result.is_err(), is_new, "a monitor that has missed inputs does not know the pod");
+        assert_eq!(monitor.numeric, numeric);
+    }
 }
