@@ -5,7 +5,7 @@ use super::{cluster, graceful, policy, taint_nodes};
 use std::collections::BTreeMap;
 use taintward_core::cluster_snapshot::{DisruptionLimit, IntOrPercent};
 use taintward_core::eviction::{DelayCategory, EvictionPolicyStatus};
-use taintward_core::eviction_policy::EvictionPolicy;
+use taintward_core::eviction_policy::{EvictionPolicy, UnavailableLimit};
 
 fn status(world: &World) -> EvictionPolicyStatus {
     let mut statuses = world.engine.policy_statuses(world.time());
@@ -58,6 +58,9 @@ fn a_budget_that_never_allows_blocks_a_policy_without_a_deadline() {
         world.pass(2_000);
         let (is_blocked, reason, message) = condition(&status(&world), "Blocked");
         assert_eq!((&*is_blocked, &*reason), expected);
+        let seen = status(&world);
+        assert_eq!((seen.is_ready(), seen.is_blocked()), (true, is_blocked == "True"));
+        assert_eq!(seen.condition("Blocked").map(|found| &*found.reason), Some(&*reason));
         assert!(
             message.starts_with("pod default/n1-0 waits for budget default/web, which never"),
             "{message}"
@@ -105,6 +108,7 @@ fn an_invalid_policy_is_not_ready_says_why_and_blocks() {
     assert_eq!((&*is_ready, &*reason), ("False", "Invalid"));
     assert!(message.contains("spec.maxPodsPerMinute is 0"), "{message}");
     assert_eq!(condition(&seen, "Blocked").1, "InvalidPolicy");
+    assert_eq!((seen.is_ready(), seen.is_blocked()), (false, true));
     assert_eq!(seen.waiting, BTreeMap::from([(DelayCategory::Policy, 1)]));
 }
 
@@ -121,4 +125,19 @@ fn a_status_is_computed_again_only_after_a_change() {
     world.pass(1_000);
     assert!(world.engine.take_policy_changes(), "the pod waits no more");
     assert_eq!(status(&world).governed, 0);
+}
+
+#[test]
+fn a_cluster_needs_to_know_what_its_policies_name() {
+    let limit = UnavailableLimit { replicas: Some(1), percent: None };
+    let replicas = EvictionPolicy { unavailable_per_workload: Some(limit), ..policy("replicas") };
+    for (policies, budgets, workloads) in [
+        (vec![], false, false),
+        (vec![policy("plain")], false, false),
+        (vec![policy("plain"), graceful(None)], true, false),
+        (vec![policy("plain"), replicas], false, true),
+    ] {
+        let engine = cluster(policies, 1).engine;
+        assert_eq!((engine.needs_budgets(), engine.needs_workloads()), (budgets, workloads));
+    }
 }
