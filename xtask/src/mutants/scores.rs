@@ -171,3 +171,19 @@ fn module(file: &str) -> &str {
     let inside = file.split_once("/src/").map_or(file, |(_, inside)| inside);
     inside.split('/').next().unwrap_or_default().trim_end_matches(".rs")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_each_explained_change_is_where_the_list_says() {
+        let list = fs::read_to_string(sources::root().join(EXPLAINED)).unwrap();
+        let explained: Vec<ExplainedMutant> = serde_saphyr::from_str(&list).unwrap();
+        for ExplainedMutant { file, mutation, line, reason } in explained {
+            let text = fs::read_to_string(sources::root().join(&file)).unwrap();
+            assert!(text.lines().any(|one| one.trim() == line), "{file}: {mutation}");
+            assert!(!reason.is_empty(), "{file}: {mutation}");
+        }
+    }
+}

@@ -47,7 +47,7 @@ struct LeaseClaim {
 enum ElectionPhase {
     Waiting { until: Mono },
     Reading,
-    Writing { record: Option<LeaseRecord>, has_read: bool },
+    Writing { is_absent: bool, has_read: bool },
     InFlight { claim: Option<LeaseClaim>, sent: Mono, has_read: bool },
     Done,
 }
@@ -126,9 +126,10 @@ impl Election {
     pub(super) fn stop(&mut self) {
         self.stopping = true;
         self.valid_until = None;
-        self.phase = match (self.may_hold, self.current && self.is_mine()) {
+        // A record that is current and not of this process has ended `may_hold`.
+        self.phase = match (self.may_hold, self.current) {
             (false, _) => ElectionPhase::Done,
-            (true, true) => ElectionPhase::Writing { record: None, has_read: false },
+            (true, true) => ElectionPhase::Writing { is_absent: false, has_read: false },
             (true, false) => ElectionPhase::Reading,
         };
     }
@@ -141,7 +142,7 @@ impl Election {
         }
         match &self.phase {
             ElectionPhase::Waiting { until } if now.mono < *until => ElectionAction::Wait(*until),
-            ElectionPhase::Waiting { .. } if self.valid_until.is_some() && self.current && self.is_mine() => {
+            ElectionPhase::Waiting { .. } if self.valid_until.is_some() && self.current => {
                 self.write(now, false)
             }
             ElectionPhase::Waiting { .. } | ElectionPhase::Reading => {
@@ -207,7 +208,7 @@ impl Election {
         }
         self.phase = match (self.stopping, mine, free) {
             (true, false, _) => ElectionPhase::Done,
-            (true, true, _) | (false, _, true) => ElectionPhase::Writing { record: None, has_read: true },
+            (true, true, _) | (false, _, true) => ElectionPhase::Writing { is_absent: false, has_read: true },
             (false, _, false) => match self.rest(now) {
                 ElectionPhase::Waiting { until } => ElectionPhase::Waiting { until: until.min(free_at) },
                 other => other,
@@ -228,10 +229,7 @@ impl Election {
         self.phase = match (self.stopping, other_holder.is_some()) {
             (true, _) => ElectionPhase::Done,
             (false, true) => self.rest(now),
-            (false, false) => ElectionPhase::Writing {
-                record: Some(LeaseRecord { transitions: self.terms(), ..LeaseRecord::default() }),
-                has_read: true,
-            },
+            (false, false) => ElectionPhase::Writing { is_absent: true, has_read: true },
         };
     }
 
@@ -258,7 +256,7 @@ impl Election {
 
     /// Writes a claim or, when stopping, a free lease.
     fn write(&mut self, now: Now, has_read: bool) -> ElectionAction {
-        let absent = matches!(&self.phase, ElectionPhase::Writing { record: Some(_), .. });
+        let absent = matches!(self.phase, ElectionPhase::Writing { is_absent: true, .. });
         let time = micro_time(now.wall);
         let record = if self.stopping {
             // client-go leaves one second behind: then a client that compares the lease with a clock finds it expired,
@@ -302,10 +300,6 @@ impl Election {
     /// How long a record is respected: for its own duration; without one, for the configured one.
     fn validity(&self, record: &LeaseRecord) -> Span {
         if record.duration == Span::ZERO { self.rules.lease } else { record.duration }
-    }
-
-    fn is_mine(&self) -> bool {
-        self.record().is_some_and(|record| record.holder == self.identity)
     }
 
     /// Ends an expired leadership.

@@ -73,9 +73,8 @@ impl LeaseStore {
             Err(RequestError { failure: ApiFailure::NotFound, .. }) if method == Method::GET => {
                 Ok(LeaseResponse::Absent)
             }
-            Err(RequestError { failure: ApiFailure::NotFound | ApiFailure::Conflict, .. })
-                if method == Method::PUT =>
-            {
+            // It was deleted since it was read.
+            Err(RequestError { failure: ApiFailure::NotFound, .. }) if method == Method::PUT => {
                 Ok(LeaseResponse::Conflict)
             }
             Err(RequestError { failure: ApiFailure::Conflict, .. }) => Ok(LeaseResponse::Conflict),

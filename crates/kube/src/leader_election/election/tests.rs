@@ -86,6 +86,39 @@ fn the_lease_of_another_is_free_only_without_an_observed_change_for_its_duration
     }
     let ElectionAction::Replace(claim) = me.next(at(now)) else { panic!("no claim") };
     assert_eq!((claim.holder.as_str(), claim.transitions), ("me", 5));
+    assert_eq!(claim.acquired, claim.renewed, "its term begins now");
+}
+
+#[test]
+fn a_term_begins_anew_with_a_lease_that_was_deleted() {
+    let mut me = leader();
+    assert!(matches!(me.next(at(2000)), ElectionAction::Replace(_)));
+    me.on_response(at(2100), LeaseResponse::Conflict);
+    assert_eq!(me.next(at(2100)), ElectionAction::Read);
+    me.on_response(at(2200), LeaseResponse::Absent);
+    let ElectionAction::Create(again) = me.next(at(4000)) else { panic!("no lease is created") };
+    assert_eq!((&again.acquired, again.transitions), (&again.renewed, 0));
+}
+
+#[test]
+fn a_process_that_stops_releases_only_what_it_may_hold() {
+    // A former process of the same identity holds it.
+    let mut named = candidate();
+    named.next(at(0));
+    named.on_response(at(0), LeaseResponse::Found(record("me", "a")));
+    named.stop();
+    assert_eq!(named.next(at(0)), ElectionAction::Done);
+    // A write without a response, and then the lease of another.
+    let mut lost = leader();
+    assert!(matches!(lost.next(at(2000)), ElectionAction::Replace(_)));
+    lost.on_response(at(2100), LeaseResponse::Conflict);
+    assert_eq!(lost.next(at(2100)), ElectionAction::Read);
+    lost.on_response(at(2200), LeaseResponse::Found(record("you", "a")));
+    lost.stop();
+    assert_eq!(lost.next(at(2200)), ElectionAction::Done);
+    let mut held = leader();
+    held.stop();
+    assert!(matches!(held.next(at(600)), ElectionAction::Replace(record) if record.holder.is_empty()));
 }
 
 #[test]
