@@ -76,18 +76,7 @@ impl MutantScope {
     /// The test programs that have to notice.
     const fn tests(self) -> &'static [&'static str] {
         match self {
-            Self::Core => &[
-                "--package=taintward-core",
-                "--package=taintward-admission",
-                "--package=taintward-controller",
-                "--package=taintward-kube",
-                "--package=taintward-record",
-                "--package=taintward",
-                "--lib",
-                "--bins",
-                "--test=engines",
-                "--test=memory",
-            ],
+            Self::Core => &["--package=taintward-core", "--lib", "--test=engines"],
             Self::Watch => &["--package=taintward-kube", "--lib", "--test=watch"],
             Self::LeaderElection => &["--package=taintward-kube", "--lib", "--test=client"],
         }
