@@ -1,5 +1,7 @@
 //! Tests what a snapshot contains after its objects were added.
 
+mod contents;
+
 use super::*;
 use crate::fact::BindingTimes;
 use crate::identity::Uid;
@@ -185,6 +187,7 @@ fn a_guarded_pod_has_its_own_deadline_and_a_ceiling() {
     assert_eq!(snapshot.ceiling(pod, taints), None);
     // Another writer has changed the seconds: they are the pod's own.
     let (snapshot, verdict) = judged(Some(1_000), record);
+    assert_eq!(snapshot.pods()[0].record, CountdownRecord::None);
     assert_eq!(verdict.outcome, Outcome::StaysUntil(after_now(900)));
     assert_eq!(ceiling(&snapshot), None);
 }

@@ -70,16 +70,14 @@ pub(super) fn placements(
         let batch = &first_leavers[at..at + together];
         for evicted_pod in batch {
             let pod = &snapshot.pods()[evicted_pod.pod as usize];
-            if let (Some(node), Some(group), PodLifePhase::Live) =
-                (pod.node, groups.group(snapshot, pod), pod.life_phase)
-            {
+            if let (Some(node), Some(group)) = (pod.node, groups.group(snapshot, pod)) {
                 placer.count(group, node as usize, -1);
             }
         }
         for evicted_pod in batch {
             let pod = &snapshot.pods()[evicted_pod.pod as usize];
             let spec = &snapshot.shape(pod).spec;
-            if let (Some(node), true) = (pod.node, pod.life_phase != PodLifePhase::Finished) {
+            if let Some(node) = pod.node {
                 placer.take(node as usize, &spec.load);
             }
             let fails = jobs.get(&evicted_pod.pod).is_some_and(|outcome| !outcome.is_recreated());
@@ -114,14 +112,14 @@ pub(super) fn placements(
     (placements, all - first_leavers.len())
 }
 
-/// Returns the first `most` evicted pods in the order of their evictions; of simultaneous ones, the more important
-/// later.
+/// Returns the first `most` evicted pods, at least one, in the order of their evictions; of simultaneous ones, the more
+/// important later.
 fn first(snapshot: &ClusterSnapshot, mut leavers: Vec<EvictedPod>, most: usize) -> Vec<EvictedPod> {
     let order = |evicted_pod: &EvictedPod| {
         let pod = &snapshot.pods()[evicted_pod.pod as usize];
         (evicted_pod.at, snapshot.shape(pod).spec.priority, evicted_pod.pod)
     };
-    if leavers.len() > most && most > 0 {
+    if leavers.len() > most {
         leavers.select_nth_unstable_by_key(most - 1, order);
         leavers.truncate(most);
     }

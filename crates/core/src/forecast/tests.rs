@@ -1,5 +1,6 @@
 //! Tests forecasts with tables and properties.
 
+mod impact;
 mod recreation;
 mod spread;
 

@@ -90,7 +90,7 @@ fn report_trap(
         String::from(
             "write effect: NoSchedule here if that is what it is for; otherwise keep only one of the two",
         )
-    } else if later.key == earlier.key || later.key.is_empty() {
+    } else if later.key == earlier.key {
         String::from("keep only the one that you need")
     } else {
         format!("move it before toleration {first}, or keep only the correct one")

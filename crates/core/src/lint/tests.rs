@@ -10,6 +10,7 @@ mod alone;
 mod arbitrary;
 mod fields;
 mod nodes;
+mod texts;
 mod together;
 
 /// A toleration from a row; seconds that are no number are kept as they are written.
