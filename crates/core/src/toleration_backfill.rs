@@ -121,6 +121,26 @@ mod tests {
         assert_eq!(of(&[]), BackfillVerdict::Own);
     }
 
+    /// The webhook and upstream's plugins append nothing else (AD-1, AD-7, AD-9).
+    #[test]
+    fn other_tolerations_after_the_defaults_are_the_authors() {
+        let pressure = || toleration_of(keys::MEMORY_PRESSURE, "Exists", "", "NoSchedule");
+        let of = |behind| {
+            let tolerations = [both(300, 300), vec![behind]].concat();
+            backfill(&tolerations, &[], durations(600, 600), &[UPSTREAM])
+        };
+        assert_eq!(of(pressure()), BackfillVerdict::Differs(vec![(0, Some(600)), (1, Some(600))]));
+        for other in [
+            toleration_of(keys::MEMORY_PRESSURE, "Equal", "", "NoSchedule"),
+            toleration_of(keys::MEMORY_PRESSURE, "Exists", "", "NoExecute"),
+            toleration_of(keys::DISK_PRESSURE, "Exists", "", "NoSchedule"),
+            toleration_of("team", "Exists", "", "NoSchedule"),
+            Toleration { seconds: Some(5), ..pressure() },
+        ] {
+            assert_eq!(of(other.clone()), BackfillVerdict::Own, "{other:?}");
+        }
+    }
+
     #[test]
     fn seconds_of_an_earlier_policy_are_replaced_if_they_are_configured() {
         let earlier = durations(60, 600);

@@ -270,7 +270,8 @@ impl ObjectIndex<BackfillPolicyFact> for DesiredSeconds {
 
     fn applied(&mut self, fact: BackfillPolicyFact, listed: bool, _: Now) {
         let name = fact.policy.name.clone();
-        self.policies_changed |= self.undecodable.remove(&name).is_some();
+        // Without it, no policy of this name is known any more.
+        self.undecodable.remove(&name);
         let list = self.policy_list;
         match self.policies.binary_search_by(|entry| entry.fact.policy.name.cmp(&name)) {
             Ok(at) => {
@@ -279,7 +280,7 @@ impl ObjectIndex<BackfillPolicyFact> for DesiredSeconds {
                 if !listed && fact.version.is_some() && fact.version < before.version {
                     return;
                 }
-                self.policies_changed |= before.policy != fact.policy || before.uid != fact.uid;
+                self.policies_changed |= before.policy != fact.policy;
                 self.has_progressed |=
                     before.generation != fact.generation || before.progress != fact.progress;
                 self.policies[at] = PolicyEntry { fact, list };
@@ -303,11 +304,9 @@ impl ObjectIndex<BackfillPolicyFact> for DesiredSeconds {
     }
 
     fn list_completed(&mut self, _: Now) {
-        let (list, before) = (self.policy_list, self.policies.len() + self.undecodable.len());
+        let list = self.policy_list;
         self.policies.retain(|entry| entry.list == list);
         self.undecodable.retain(|_, seen| *seen == list);
-        self.policies_changed |=
-            before != self.policies.len() + self.undecodable.len() || !self.policies_synced;
-        self.policies_synced = true;
+        (self.policies_changed, self.policies_synced) = (true, true);
     }
 }

@@ -9,6 +9,8 @@ mod engine;
 mod harness;
 mod limits;
 mod original;
+mod policies;
+mod records;
 mod reordered;
 mod requests;
 mod script;
