@@ -1,10 +1,11 @@
 //! Builds the JSON of Kubernetes objects for tests, `pod("web").on("n1").tolerates([toleration("gpu", Some(60))])`, and
-//! waits for what they do ([`wait`]).
+//! waits for what they do ([`wait`]). Captures what is logged ([`log`]).
 //!
 //! - An object is a `serde_json::Value` as a client sends it; a test names only the fields that matter to it.
 
 #![forbid(unsafe_code)]
 
+pub mod log;
 pub mod wait;
 
 use serde_json::{Value, json};

@@ -211,7 +211,7 @@ impl<F: WatchedObject> EventSequence<F> {
     }
 
     fn put_deleted(&mut self, identity: ObjectIdentity, listed: bool) {
-        if self.is_new(&identity, true, listed) && identity.uid.is_some() {
+        if self.is_new(&identity, true, listed) {
             self.batcher.batch.push(ObjectEvent::Deleted(identity.into()));
         }
     }

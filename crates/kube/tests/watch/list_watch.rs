@@ -10,6 +10,8 @@ mod leases;
 mod lists;
 mod objects;
 mod outages;
+mod positions;
 mod relists;
+mod reported;
 mod restored;
 mod watches;

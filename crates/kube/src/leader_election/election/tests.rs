@@ -57,6 +57,16 @@ fn a_missing_lease_is_created_and_leading_counts_from_before_the_request() {
     assert_eq!(created.acquired, created.renewed);
 }
 
+/// S5: another process may lead from then on.
+#[test]
+fn leading_ends_at_the_moment_until_which_it_is_valid() {
+    let mut leadership = Leadership::none(Mono::from_micros(0));
+    for (millis, leading) in [(9_999, true), (10_000, false)] {
+        leader().report(at(millis).mono, &mut leadership);
+        assert_eq!((leadership.leading, leadership.valid_until), (leading, Mono::from_secs(10)));
+    }
+}
+
 #[test]
 fn a_leader_renews_without_reading_and_keeps_its_acquire_time() {
     let mut me = leader();
@@ -206,15 +216,21 @@ fn a_follower_that_observes_a_deleted_lease_waits_as_if_it_existed() {
     let mut me = candidate();
     me.next(at(0));
     me.on_response(at(0), LeaseResponse::Found(record("you", "a")));
-    for now in [2000, 14_000] {
+    for now in [2000, 13_000] {
         assert_eq!(me.next(at(now)), ElectionAction::Read);
         me.on_response(at(now), LeaseResponse::Absent);
         assert!(matches!(me.next(at(now)), ElectionAction::Wait(_)), "{now}");
     }
+    let mut exact = me.clone();
     me.next(at(16_000));
     me.on_response(at(16_000), LeaseResponse::Absent);
     let ElectionAction::Create(claim) = me.next(at(16_000)) else { panic!("not created") };
     assert_eq!(claim.transitions, 5);
+    // It was observed at zero, and is free at the very moment of a response.
+    let due = waits_until(&mut exact, 13_000);
+    assert_eq!((exact.next(at(due)), due <= 15_000), (ElectionAction::Read, true));
+    exact.on_response(at(15_000), LeaseResponse::Absent);
+    assert!(matches!(exact.next(at(15_000)), ElectionAction::Create(_)));
 }
 
 /// An hour without responses, each attempt given up after this long. Returns the number of attempts.
