@@ -5,6 +5,7 @@
 
 mod api_server;
 mod control_loop;
+mod decisions;
 mod guard;
 mod objects;
 mod properties;
