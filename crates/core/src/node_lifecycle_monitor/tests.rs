@@ -1,5 +1,7 @@
 //! Tests that the monitor finds a violation of each property, and none where there is none.
 
+mod reordered;
+
 use super::*;
 use crate::api_error::ApiFailure;
 use crate::identity::{ResourceVersion, Uid};

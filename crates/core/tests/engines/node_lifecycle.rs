@@ -4,6 +4,7 @@
 
 mod counts;
 mod disruption;
+mod events;
 mod exhaustive;
 mod fuzz;
 mod gaps;
