@@ -60,3 +60,31 @@ impl StatusCondition {
 pub(crate) const fn whole_second(at: Wall) -> Wall {
     Wall::from_secs(at.as_micros().div_euclid(1_000_000))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::borrow::ToOwned as _;
+
+    /// Only the condition of this kind and status tells since when it holds.
+    #[test]
+    fn the_time_of_a_condition_stays_while_its_status_does() {
+        let state = |is_true| ConditionState { is_true, reason: "Because", message: "so".to_owned() };
+        let at = |kind, is_true, recorded: &[StatusCondition], second| {
+            StatusCondition::at(
+                kind,
+                state(is_true),
+                recorded,
+                (1, Wall::from_micros(i64::from(second) * 1_000_000 + 7)),
+            )
+        };
+        let recorded = [at("Ready", true, &[], 100), at("Blocked", false, &[], 200)];
+        assert_eq!(recorded[0].since, Wall::from_secs(100), "in whole seconds");
+        for (kind, is_true, expected) in
+            [("Ready", true, 100), ("Ready", false, 300), ("Blocked", false, 200), ("Blocked", true, 300)]
+        {
+            let condition = at(kind, is_true, &recorded, 300);
+            assert_eq!(condition.since, Wall::from_secs(expected), "{kind} {is_true}");
+        }
+    }
+}

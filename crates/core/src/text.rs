@@ -70,6 +70,7 @@ pub fn numbered(document: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::fmt;
 
     #[test]
     fn hazards_are_replaced_by_a_mark_or_a_number() {
@@ -88,5 +89,31 @@ mod tests {
         assert!(hazards.clone().all(|c| c.escape_debug().count() > 1));
         assert_eq!(hazards.count(), 65 + 2 + 5 + 7 + 16 + 1);
         assert!("grüße 節 \\ \u{e9} \u{1f600} \u{a0}".chars().all(|c| !is_hazard(c)));
+    }
+
+    #[derive(Debug)]
+    struct Failure(&'static str, Option<&'static Failure>);
+
+    impl fmt::Display for Failure {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl Error for Failure {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            self.1.map(|cause| cause as _)
+        }
+    }
+
+    #[test]
+    fn an_error_names_its_causes_and_none_twice() {
+        static END: Failure = Failure("connection refused", None);
+        static MIDDLE: Failure = Failure("cannot connect: connection refused", Some(&END));
+        static OUTER: Failure = Failure("cannot list pods", Some(&MIDDLE));
+        assert_eq!(error_chain(&END), "connection refused");
+        assert_eq!(error_chain(&OUTER), "cannot list pods: cannot connect: connection refused");
+        static BARE: Failure = Failure("cannot list nodes", Some(&END));
+        assert_eq!(error_chain(&BARE), "cannot list nodes: connection refused");
     }
 }

@@ -122,6 +122,9 @@ fn the_workload_is_the_top_level_owner() {
     assert_eq!(of(&hash, "apps", "ReplicaSet", "web-abc"), "Deployment shop/web");
     assert_eq!(of(&hash, "apps", "ReplicaSet", "web-abd"), "ReplicaSet shop/web-abd");
     assert_eq!(of(&none, "apps", "ReplicaSet", "web-abc"), "ReplicaSet shop/web-abc");
+    assert_eq!(of(&hash, "apps", "ReplicaSet", "-abc"), "ReplicaSet shop/-abc");
+    let empty = labels(&[("pod-template-hash", "")]);
+    assert_eq!(of(&empty, "apps", "ReplicaSet", "web-"), "ReplicaSet shop/web-");
     assert_eq!(of(&none, "apps", "DaemonSet", "logs"), "DaemonSet shop/logs");
     assert_eq!(of(&none, "example.com", "DaemonSet", "logs"), "DaemonSet shop/logs");
     assert_eq!(

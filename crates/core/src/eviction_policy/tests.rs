@@ -1,6 +1,7 @@
 //! Which evictions a policy selects, and what is wrong with policies.
 
 use super::*;
+use crate::identity::Uid;
 use crate::scheduling::{NodeOperator, NodeRequirement};
 use crate::testkit::taint;
 use alloc::string::ToString as _;
@@ -133,4 +134,61 @@ fn what_is_wrong_with_a_policy_is_named_with_the_remedy() {
     }
     assert!(EvictionPolicy { budgets: budgets(1), ..base() }.is_valid());
     assert!(EvictionPolicy { budgets: Some(BudgetRespect::default()), ..base() }.is_valid());
+}
+
+#[test]
+fn a_problem_names_its_field() {
+    for (problem, field) in [
+        (PolicyProblem::Deadline(Span::ZERO), "spec.respectBudgets.deadlineSeconds"),
+        (PolicyProblem::ZeroLimit("spec.maxNodesAtOnce"), "spec.maxNodesAtOnce"),
+        (PolicyProblem::Percentage(0), "spec.maxUnavailablePerWorkload"),
+        (PolicyProblem::WaveTimeout(Span::ZERO), "spec.waveTimeoutSeconds"),
+        (PolicyProblem::TaintKey("a b".into()), "spec.taints"),
+        (PolicyProblem::DeadNode("k".into()), "spec.taints"),
+    ] {
+        assert_eq!(problem.field(), field);
+    }
+    let order = |timeout| EvictionPolicy { order: Some(WaveOrder { timeout }), ..EvictionPolicy::default() };
+    assert!(order(Some(Span::from_secs(1))).is_valid() && order(None).is_valid());
+    assert!(!order(Some(Span::from_millis(999))).is_valid());
+}
+
+/// Policies for these taints, with their priorities, of which some forbid holds.
+fn facts(all: &[(&str, &str, i32, bool)]) -> Vec<EvictionPolicyFact> {
+    let fact = |&(name, key, priority, allow_holds): &(&str, &str, i32, bool)| {
+        let taints = [of(key, &[])].into();
+        let policy =
+            EvictionPolicy { name: name.into(), taints, priority, allow_holds, ..EvictionPolicy::default() };
+        EvictionPolicyFact {
+            uid: Uid::new(name),
+            version: None,
+            generation: 1,
+            policy: policy.into(),
+            recorded: RecordedPolicyStatus::default(),
+        }
+    };
+    all.iter().map(fact).collect()
+}
+
+#[test]
+fn each_taint_needs_a_policy_and_the_highest_governs() {
+    let none = labels(&[]);
+    let subject = EvictionSubject { node: &none, namespace: &none, pod: &none };
+    let facts = facts(&[("low", "a", 1, true), ("high", "b", 9, true), ("lower", "a", 0, false)]);
+    let governs = |texts: &[&str]| {
+        let taints: Vec<Taint> = texts.iter().map(|text| taint(text)).collect();
+        governing(&facts, &taints, subject).map(|fact| &*fact.policy.name)
+    };
+    assert_eq!(governs(&["a"]), Some("low"));
+    assert_eq!(governs(&["a", "b"]), Some("high"));
+    assert_eq!(governs(&["a", "c"]), None, "the eviction because of c cannot be delayed");
+    assert_eq!(governs(&[]), None);
+    let forbids = |facts: &[EvictionPolicyFact], texts: &[&str]| {
+        let taints: Vec<Taint> = texts.iter().map(|text| taint(text)).collect();
+        forbidding_holds(facts.iter(), &taints, subject).map(|fact| fact.policy.name.to_string())
+    };
+    assert_eq!(forbids(&facts, &["a", "b"]), None, "lower applies to no eviction");
+    let strict = self::facts(&[("low", "a", 1, true), ("strict", "b", 0, false)]);
+    assert_eq!(forbids(&strict, &["a", "b"]), Some("strict".into()));
+    assert_eq!(forbids(&strict, &["a"]), None);
 }

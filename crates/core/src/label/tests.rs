@@ -59,6 +59,12 @@ fn messages_are_kubectls() {
     assert!(key_errors("A/b")[0].starts_with("prefix part a lowercase RFC 1123 subdomain must consist"));
 }
 
+#[test]
+fn a_value_has_63_bytes_at_most() {
+    assert!(value_errors(&"a".repeat(63)).is_empty());
+    assert_eq!(value_errors(&"a".repeat(64)), ["must be no more than 63 bytes"]);
+}
+
 proptest! {
     #[test]
     fn validity_messages_and_positions_agree(text in "[aA9./_=ä-]{0,8}") {

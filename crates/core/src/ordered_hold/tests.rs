@@ -47,6 +47,7 @@ fn held_time_does_not_count() {
         // To come: only if the pod is not due before.
         (&[(1_050, 1_060)], (500, 1_100), (1_110, None)),
         (&[(1_101, 1_200)], (500, 1_100), (1_100, None)),
+        (&[(1_100, 1_200)], (500, 1_100), (1_200, None)),
     ] {
         assert_eq!(delayed(node, &[], countdown, NOW), expected, "{node:?} {countdown:?}");
         assert_eq!(delayed(&[], node, countdown, NOW), expected, "of the pod: {node:?} {countdown:?}");
@@ -61,6 +62,8 @@ fn a_hold_stops_a_pod_that_is_due_already() {
     assert_eq!(held(950), (2_000, Some(2_000)));
     assert_eq!(held(1_999), (2_000, Some(2_000)));
     assert_eq!(held(2_000), (1_600, None));
+    // It begins now.
+    assert_eq!(delayed(&[(900, 2_000)], &[], (500, 500), 900), (2_000, Some(2_000)));
     // At the moment of the taint.
     assert_eq!(delayed(&[(500, 2_000)], &[], (500, 500), NOW), (2_000, Some(2_000)));
 }

@@ -194,6 +194,13 @@ fn arguments() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(prop_oneof![9 => likely, 1 => ".{0,12}"], 0..5)
 }
 
+#[test]
+fn a_summary_has_the_words_of_kubectl() {
+    let words =
+        [EditSummary::Tainted, EditSummary::Untainted, EditSummary::Modified].map(|one| one.to_string());
+    assert_eq!(words, ["tainted", "untainted", "modified"]);
+}
+
 proptest! {
     /// For any arguments: no panic; an error points into its argument, at a character; an edit's text form parses to
     /// the same edit.

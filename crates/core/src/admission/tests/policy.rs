@@ -280,3 +280,28 @@ fn a_selector_is_formatted_and_its_faults_are_named() {
     let two: String = alloc::format!("{}", LabelSelector::of_labels([("a", "1"), ("b", "2")]));
     assert_eq!(two, "a=1,b=2");
 }
+
+#[test]
+fn the_tolerations_that_get_other_seconds_are_counted() {
+    let upstream = DefaultTolerationSeconds::default();
+    let decision =
+        decide(&requested("60", "300"), &RequestedSeconds::default(), None, DefaultSeconds::default());
+    let count = |existing: &[Toleration]| {
+        let result = with_defaults(existing, None, &[], upstream, &decision);
+        (result.added, result.changed)
+    };
+    assert_eq!(count(&[]), (2, 0), "they are new");
+    let given = crate::admission::default_tolerations(&[], DefaultSeconds::default());
+    assert_eq!(count(&given), (0, 1), "the other one has 300 s already");
+    let both = decide(&requested("60", "60"), &RequestedSeconds::default(), None, DefaultSeconds::default());
+    assert_eq!(with_defaults(&given, None, &[], upstream, &both).changed, 2);
+}
+
+#[test]
+fn equal_bounds_do_not_contradict_each_other() {
+    let reasons = |least, most| -> Vec<&str> {
+        policy("p", None, Some(least), Some(most)).errors().iter().map(|error| error.reason).collect()
+    };
+    assert_eq!(reasons(60, 60), [""; 0]);
+    assert_eq!(reasons(61, 60), ["BoundsContradict"]);
+}

@@ -4,6 +4,7 @@ use super::*;
 use crate::testkit::{taint, taint_of, toleration_of, toleration_row};
 use crate::toleration_matching::{TaintMatch, match_taint};
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 use proptest::prelude::*;
 
@@ -53,6 +54,14 @@ fn the_nearest_has_the_fewest_faults_and_the_same_key() {
     assert_eq!(of(&["other Exists", "dedicated Equal web NoSchedule", "dedicated - web"]), Some(2));
     assert_eq!(of(&["dedicated - web", "dedicated - db NoSchedule"]), Some(0), "the first of equal ones");
     assert_eq!(of(&["dedicated - web", "dedicated - db"]), None, "that one matches");
+    assert_eq!(of(&["dedicated - web", "dedicatd - db"]), Some(0), "a key that is misspelt is one, too");
+    assert_eq!(of(&["dedicatd - db NoSchedule", "dedicated - web NoSchedule", "dedicatd - db"]), Some(2));
+    // Short keys that differ are other keys.
+    let near = |key: &str, own: &str| {
+        let taint = taint_of(key, "", "NoExecute");
+        nearest(&[toleration_row(&format!("{own} Exists"))], &taint, NumericOperators::Off).is_some()
+    };
+    assert_eq!((near("spot", "spit"), near("spots", "spits")), (false, true));
 }
 
 #[test]
