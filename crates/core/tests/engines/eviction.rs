@@ -2,6 +2,7 @@
 
 mod absent;
 mod cancelled;
+mod countdowns;
 mod deadlines;
 mod exact;
 mod failures;
