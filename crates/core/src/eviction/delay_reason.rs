@@ -264,4 +264,24 @@ mod tests {
             assert!(reason.remedy().is_some_and(|remedy| remedy.starts_with("allow a disruption")));
         }
     }
+
+    #[test]
+    fn categories_have_the_words_of_the_api_and_are_counted_apart() {
+        let words = DelayCategory::ALL.map(DelayCategory::as_str);
+        assert_eq!(words, ["Budget", "Limit", "Order", "Policy", "Brake"]);
+        let mut delayed = DelayedPods::default();
+        for (pods, category) in DelayCategory::ALL.into_iter().enumerate() {
+            delayed.add(category, pods);
+        }
+        assert_eq!(DelayCategory::ALL.map(|category| delayed.of(category)), [0, 1, 2, 3, 4]);
+        assert_eq!(delayed.total(), 10);
+    }
+
+    #[test]
+    fn several_budgets_need_a_person() {
+        let remedy = EvictionDelayReason::SeveralBudgets.remedy().unwrap_or_default();
+        assert!(remedy.starts_with("leave one budget for each pod"), "{remedy}");
+        assert_eq!(EvictionDelayReason::UnknownBudget.remedy(), None);
+        assert_eq!(EvictionDelayReason::Policy.remedy(), Some("correct the policy"));
+    }
 }

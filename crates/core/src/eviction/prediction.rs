@@ -91,8 +91,6 @@ struct PredictedCluster {
     evictions: Vec<PredictedEviction>,
     /// The pods whose eviction the eviction API has accepted, until the engine reports that.
     by_eviction_api: BTreeSet<PodRef>,
-    /// For new versions of objects.
-    changes: u64,
 }
 
 impl EvictionEngine {
@@ -105,7 +103,6 @@ impl EvictionEngine {
             templates: BTreeMap::new(),
             evictions: Vec::new(),
             by_eviction_api: BTreeSet::new(),
-            changes: 0,
         };
         model.give_versions();
         let mut changes = scenario.changes.iter().peekable();
@@ -242,9 +239,8 @@ impl PredictedCluster {
     }
 
     fn set_allowed(&mut self, fact: BudgetFact, allowed: u32, now: Now) {
-        self.changes += 1;
-        let version = fact.version.map(|version| ResourceVersion(version.0.saturating_add(self.changes)));
-        let fact = BudgetFact { allowed: Some(allowed), version, ..fact };
+        // Of the same version, but another budget: that counts.
+        let fact = BudgetFact { allowed: Some(allowed), ..fact };
         self.engine.handle(EvictionInput::Budgets(ObjectEvent::Applied { fact, listed: false }), now);
     }
 

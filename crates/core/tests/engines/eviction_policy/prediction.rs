@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::iter;
 use taintward_core::engine::Engine as _;
 use taintward_core::eviction::{EvictionInput, EvictionScenario, PredictedEviction, ReplacementReadiness};
-use taintward_core::eviction_policy::WaveOrder;
+use taintward_core::eviction_policy::{SelectedTaint, WaveOrder};
 use taintward_core::node_limit::NodeLimit;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::Taint;
-use taintward_core::testkit::taint;
+use taintward_core::testkit::{taint, toleration};
 use taintward_core::time::{Mono, Span};
 
 const MAINTENANCE: &[&str] = &["maintenance:NoExecute"];
@@ -169,6 +169,57 @@ fn the_brake_holds_back_what_it_holds_back_now() {
     taint_nodes(&mut world, &["n1", "n2"], MAINTENANCE);
     let world = listed(world);
     assert_eq!(predicted(&world, ReplacementReadiness::Immediately), Vec::new());
+}
+
+/// Also while no pod is delayed: time goes on until the last countdown has ended.
+#[test]
+fn pods_leave_when_their_countdowns_end() {
+    let mut world = cluster(Vec::new(), 1);
+    for (name, seconds) in [("n1-0", 60), ("n2-0", 600), ("n3-0", 4_000)] {
+        world.change_pod(name, |fact| fact.tolerations = vec![toleration("maintenance", Some(seconds))]);
+    }
+    taint_nodes(&mut world, &["n1", "n2", "n3"], MAINTENANCE);
+    let world = listed(world);
+    let leaving = leaving(&world, ReplacementReadiness::Never);
+    let near = |name: &str, seconds: i64| {
+        leaving.get(name).is_some_and(|(at, _)| (seconds - 2..=seconds).contains(at))
+    };
+    assert!(near("n1-0", 60) && near("n2-0", 600) && leaving.len() == 2, "within an hour: {leaving:?}");
+}
+
+/// Whether the eviction API carries it out, or a DELETE that asks no budget.
+#[test]
+fn an_eviction_respects_budgets_if_its_policy_does_or_is_forced_in_spite_of_them() {
+    let respects = |policies: Vec<EvictionPolicy>, required: u32| -> Vec<(String, bool, bool)> {
+        let mut world = cluster(policies, 1);
+        world.add_budget("web", "web", min_available(required));
+        world.pass(1_000);
+        taint_nodes(&mut world, &["n1"], MAINTENANCE);
+        let evictions = predicted(&listed(world), ReplacementReadiness::Never);
+        let row = |one: PredictedEviction| (one.name.name().to_owned(), one.respects_budgets, one.is_forced);
+        evictions.into_iter().map(row).collect()
+    };
+    let pod = |respects_budgets, is_forced| vec![("n1-0".to_owned(), respects_budgets, is_forced)];
+    assert_eq!(respects(Vec::new(), 2), pod(false, false));
+    assert_eq!(respects(vec![short(policy("plain"))], 2), pod(false, false));
+    assert_eq!(respects(vec![short(graceful(None))], 2), pod(true, false));
+    assert_eq!(respects(vec![short(graceful(Some(60)))], 3), pod(true, true));
+}
+
+#[test]
+fn only_a_policy_with_an_order_has_waves() {
+    let ordered = EvictionPolicy {
+        order: Some(WaveOrder { timeout: None }),
+        taints: [SelectedTaint { key: "other".into(), values: Vec::new() }].into(),
+        ..short(policy("ordered"))
+    };
+    let mut world = cluster(vec![ordered, short(policy("plain"))], 1);
+    taint_nodes(&mut world, &["n1"], MAINTENANCE);
+    taint_nodes(&mut world, &["n2"], &["other:NoExecute"]);
+    let evictions = predicted(&listed(world), ReplacementReadiness::Never);
+    let waves: BTreeMap<&str, bool> =
+        evictions.iter().map(|one| (one.name.name(), one.wave.is_some())).collect();
+    assert_eq!(waves, BTreeMap::from([("n1-0", false), ("n2-0", true)]));
 }
 
 proptest! {

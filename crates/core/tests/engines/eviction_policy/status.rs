@@ -65,6 +65,8 @@ fn a_budget_that_never_allows_blocks_a_policy_without_a_deadline() {
             message.starts_with("pod default/n1-0 waits for budget default/web, which never"),
             "{message}"
         );
+        // It needs no person while it has a deadline.
+        assert_eq!(message.contains(": allow a disruption in the budget"), deadline.is_none(), "{message}");
         assert_eq!(condition(&status(&world), "Ready").0, "True", "the policy itself is valid");
     }
 }
@@ -140,4 +142,33 @@ fn a_cluster_needs_to_know_what_its_policies_name() {
         let engine = cluster(policies, 1).engine;
         assert_eq!((engine.needs_budgets(), engine.needs_workloads()), (budgets, workloads));
     }
+}
+
+#[test]
+fn a_limit_ends_by_itself_and_does_not_block() {
+    let mut world = cluster(vec![EvictionPolicy { nodes_at_once: Some(1), ..graceful(None) }], 2);
+    world.delays.termination = 60_000;
+    taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+    world.pass(2_000);
+    taint_nodes(&mut world, &["n2"], &["maintenance:NoExecute"]);
+    world.pass(2_000);
+    let seen = status(&world);
+    assert_eq!(seen.waiting, BTreeMap::from([(DelayCategory::Limit, 2)]));
+    assert_eq!(condition(&seen, "Blocked").1, "NotBlocked");
+    assert_eq!(seen.oldest.as_ref().map(|oldest| oldest.pod.name()), Some("n2-0"));
+}
+
+/// Pods whose deletion is on its way are governed, too.
+#[test]
+fn a_policy_governs_the_pods_whose_eviction_is_under_way() {
+    let mut world = cluster(vec![policy("plain")], 2);
+    world.delays.request = 1_000;
+    taint_nodes(&mut world, &["n1", "n2"], &["maintenance:NoExecute"]);
+    let mut most = 0;
+    for _ in 0..100 {
+        world.pass(100);
+        most = most.max(status(&world).governed);
+        assert_eq!(status(&world).waiting, BTreeMap::new());
+    }
+    assert_eq!((most, status(&world).governed), (4, 0));
 }
