@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Failure(&'static str, Option<&'static Failure>);
+    struct Failure(&'static str, Option<&'static Self>);
 
     impl fmt::Display for Failure {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -65,7 +65,9 @@ fn seconds(script: &mut HoldScript) -> Vec<(String, i64)> {
         script.settle();
         script.pass(1_000);
     }
-    let own = |pod: &HeldPodFact| (pod.id.name().name().to_owned(), pod.tolerations[0].seconds.unwrap());
+    let own = |pod: &HeldPodFact| {
+        (pod.id.name().name().to_owned(), pod.tolerations[0].seconds.expect("it has seconds"))
+    };
     let mut all: Vec<_> = script.pods.iter().map(own).collect();
     all.sort_unstable();
     all

@@ -209,7 +209,7 @@ fn backfill_waits_for_responses_while_as_many_patches_as_allowed_are_under_way()
         script.pass(1);
     }
     assert_eq!((under_way.len(), script.engine.next_wakeup()), (64, None));
-    let patch = under_way.pop().unwrap();
+    let patch = under_way.pop().expect("some are under way");
     let result = script.carry_out(&patch);
     script.response(patch, result);
     assert!(script.engine.next_wakeup().is_some());
