@@ -92,15 +92,15 @@ mod tests {
     }
 
     #[derive(Debug)]
-    struct Failure(&'static str, Option<&'static Self>);
+    struct ChainedFailure(&'static str, Option<&'static Self>);
 
-    impl fmt::Display for Failure {
+    impl fmt::Display for ChainedFailure {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.write_str(self.0)
         }
     }
 
-    impl Error for Failure {
+    impl Error for ChainedFailure {
         fn source(&self) -> Option<&(dyn Error + 'static)> {
             self.1.map(|cause| cause as _)
         }
@@ -108,12 +108,12 @@ mod tests {
 
     #[test]
     fn an_error_names_its_causes_and_none_twice() {
-        static END: Failure = Failure("connection refused", None);
-        static MIDDLE: Failure = Failure("cannot connect: connection refused", Some(&END));
-        static OUTER: Failure = Failure("cannot list pods", Some(&MIDDLE));
+        static END: ChainedFailure = ChainedFailure("connection refused", None);
+        static MIDDLE: ChainedFailure = ChainedFailure("cannot connect: connection refused", Some(&END));
+        static OUTER: ChainedFailure = ChainedFailure("cannot list pods", Some(&MIDDLE));
         assert_eq!(error_chain(&END), "connection refused");
         assert_eq!(error_chain(&OUTER), "cannot list pods: cannot connect: connection refused");
-        static BARE: Failure = Failure("cannot list nodes", Some(&END));
+        static BARE: ChainedFailure = ChainedFailure("cannot list nodes", Some(&END));
         assert_eq!(error_chain(&BARE), "cannot list nodes: connection refused");
     }
 }

@@ -4,12 +4,12 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tracing::subscriber::{DefaultGuard, set_default};
 
-/// The log of one thread, as text without times.
+/// A log, as text.
 #[derive(Clone, Default)]
 pub struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
 impl CapturedLog {
-    /// Captures what this thread logs at level info and above, until the guard is dropped.
+    /// Captures what this thread logs at level info and above, without times, until the guard is dropped.
     pub fn begin() -> (Self, DefaultGuard) {
         let log = Self::default();
         let writer = log.clone();
@@ -18,10 +18,14 @@ impl CapturedLog {
         (log, guard)
     }
 
+    /// The text so far.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+
     /// The lines so far: the level, the message, and the fields.
     pub fn lines(&self) -> Vec<String> {
-        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        String::from_utf8_lossy(&bytes).lines().map(|line| line.trim().to_owned()).collect()
+        self.text().lines().map(|line| line.trim().to_owned()).collect()
     }
 }
 

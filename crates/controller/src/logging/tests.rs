@@ -1,21 +1,7 @@
 //! Tests log lines from the macro to the writer.
 
 use super::*;
-use std::sync::{Arc, Mutex};
-
-#[derive(Clone, Default)]
-struct CapturedLog(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for CapturedLog {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+use testkit::log::CapturedLog;
 
 /// 2026-11-21T08:36:40.123456Z
 fn clock() -> jiff::Timestamp {
@@ -27,8 +13,7 @@ pub(crate) fn logged(format: LogFormat, verbosity: u8, log: impl FnOnce()) -> St
     let writer = sink.clone();
     let subscriber = subscriber(LogSettings { format, verbosity }, move || writer.clone(), clock);
     tracing::subscriber::with_default(subscriber, log);
-    let bytes = sink.0.lock().unwrap().clone();
-    String::from_utf8(bytes).unwrap()
+    sink.text()
 }
 
 fn json(log: impl FnOnce()) -> serde_json::Value {

@@ -54,7 +54,7 @@ fn the_nearest_has_the_fewest_faults_and_the_same_key() {
     assert_eq!(of(&["other Exists", "dedicated Equal web NoSchedule", "dedicated - web"]), Some(2));
     assert_eq!(of(&["dedicated - web", "dedicated - db NoSchedule"]), Some(0), "the first of equal ones");
     assert_eq!(of(&["dedicated - web", "dedicated - db"]), None, "that one matches");
-    assert_eq!(of(&["dedicated - web", "dedicatd - db"]), Some(0), "a key that is misspelt is one, too");
+    assert_eq!(of(&["dedicated - web", "dedicatd - db"]), Some(0), "a key that is misspelled is one, too");
     assert_eq!(of(&["dedicatd - db NoSchedule", "dedicated - web NoSchedule", "dedicatd - db"]), Some(2));
     // Short keys that differ are other keys.
     let near = |key: &str, own: &str| {
