@@ -1,5 +1,6 @@
 //! Tests the tables and deadlines of node lifecycle.
 
+mod observation;
 mod silence;
 mod tables;
 

@@ -141,3 +141,41 @@ fn pause(pod: &PodRef, before: u32) -> Span {
     let share = i64::from(jitter(pod.node.as_str(), &pod.uid, before));
     Span::from_micros(pause - pause / 4 * share / 1024)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::pod_ref;
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    /// By at most a quarter shorter, so that pods of one budget are not all tried at the same moment.
+    #[test]
+    fn pauses_double_up_to_a_minute_and_are_spread() {
+        for (before, seconds) in [(0, 5), (1, 10), (2, 20), (3, 40), (4, 60), (5, 60), (40, 60)] {
+            let longest = Span::from_secs(seconds).as_micros();
+            let pauses: Vec<i64> =
+                (0..64).map(|pod| pause(&pod_ref(&format!("{pod}")), before).as_micros()).collect();
+            assert!(
+                pauses.iter().all(|pause| (longest / 4 * 3..=longest).contains(pause)),
+                "{before}: {pauses:?}"
+            );
+            let (least, most) = (pauses.iter().min(), pauses.iter().max());
+            let spread = most.zip(least).map(|(most, least)| most - least);
+            assert!(spread.is_some_and(|spread| spread > longest / 8), "{before}: {pauses:?}");
+        }
+    }
+
+    #[test]
+    fn a_pod_of_no_known_budget_waits_until_the_moment_and_is_forgotten() {
+        let (mut slots, pod) = (BudgetSlots::default(), pod_ref("a"));
+        assert_eq!(slots.unknown_until(&pod, Mono::from_secs(0)), None);
+        let first = slots.reject_unknown(&pod, Mono::from_secs(0));
+        assert_eq!(slots.unknown_until(&pod, first.minus(Span::from_micros(1))), Some(first));
+        assert_eq!(slots.unknown_until(&pod, first), None);
+        let second = slots.reject_unknown(&pod, first);
+        assert!(second.since(first) > first.since(Mono::from_secs(0)), "the pause grows");
+        slots.forget_unknown(&pod);
+        assert_eq!(slots.reject_unknown(&pod, first), first.plus(first.since(Mono::from_secs(0))));
+    }
+}

@@ -96,3 +96,33 @@ impl Rates {
         self.0.retain(|policy, _| is_limited(policy));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::pod_ref;
+
+    /// Rounded up: no minute has more.
+    #[test]
+    fn evictions_are_spaced_evenly() {
+        let seconds = [(1, 60_000_000), (7, 8_571_429), (60, 1_000_000), (600, 100_000), (0, 59_999_999)];
+        for (per_minute, micros) in seconds {
+            assert_eq!(interval(per_minute), Span::from_micros(micros), "{per_minute}");
+        }
+        assert_eq!([1, 59, 60, 120, 600].map(pending_max), [1, 1, 2, 3, 11]);
+    }
+
+    #[test]
+    fn the_rate_of_a_policy_that_limits_no_more_begins_anew() {
+        let (mut rates, policy) = (Rates::default(), Uid::new("p"));
+        rates.begin(&policy, 60, Mono::from_secs(0));
+        rates.prepare(&policy, &pod_ref("a"));
+        assert_eq!(rates.send(&policy, &pod_ref("a"), 60, Mono::from_secs(10)), Ok(()));
+        rates.retain(|_| true);
+        assert_eq!(rates.is_open(&policy, 60, Mono::from_secs(10)), Err(Some(Mono::from_secs(11))));
+        rates.retain(|uid| *uid != policy);
+        assert_eq!(rates.is_open(&policy, 60, Mono::from_secs(10)), Err(None));
+        rates.begin(&policy, 60, Mono::from_secs(20));
+        assert!(!rates.forget(&policy, &pod_ref("a")), "nothing is left of before");
+    }
+}

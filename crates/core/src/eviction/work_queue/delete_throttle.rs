@@ -101,3 +101,28 @@ impl DeleteThrottle {
         self.slow_in_flight = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Mono {
+        Mono::from_secs(second)
+    }
+
+    #[test]
+    fn a_namespace_is_slow_for_ten_minutes_after_a_slow_deletion() {
+        let (mut throttle, shop, other) = (DeleteThrottle::default(), Arc::from("shop"), Arc::from("other"));
+        throttle.admit(&shop, false, at(0));
+        throttle.admit(&other, false, at(0));
+        throttle.ended(&shop, at(0), false, true, at(1));
+        throttle.ended(&other, at(0), false, true, at(0));
+        let is_slow = |throttle: &DeleteThrottle, second| throttle.is_slow("shop", at(second));
+        assert_eq!((is_slow(&throttle, 600), is_slow(&throttle, 601)), (true, false));
+        assert!(!throttle.is_slow("other", at(1)));
+        assert_eq!(throttle.admit(&shop, false, at(2)), DeleteAdmission::Slow);
+        throttle.clear();
+        assert!(is_slow(&throttle, 2), "that is remembered");
+        assert_eq!((throttle.namespaces.len(), throttle.slow_in_flight), (1, 0));
+    }
+}

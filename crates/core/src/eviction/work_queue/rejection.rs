@@ -356,3 +356,6 @@ impl RejectionLog {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

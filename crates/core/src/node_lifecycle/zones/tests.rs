@@ -6,6 +6,8 @@ use crate::node_lifecycle::{
     NodeLifecycleConfig, NodeLifecycleFlags, TaintRate, ZoneKey, ZoneLabels, ZoneState,
 };
 use crate::time::{Mono, Span};
+use alloc::vec;
+use alloc::vec::Vec;
 
 const RATE: TaintRate = TaintRate::from_millionths(100_000);
 
@@ -142,4 +144,35 @@ fn nl_47_suspicion_never_raises_the_rate() {
             .map(|down| config.taint_rate(config.zone_state(zone.size() - down, down), zone.size()));
         assert_eq!(truths.min(), Some(rate), "{ready} ready, {suspect} suspected, {not_ready} not ready");
     }
+}
+
+fn zone(name: &str) -> ZoneKey {
+    ZoneKey::of(ZoneLabels { zone: Some(name), ..ZoneLabels::default() })
+}
+
+/// Its old zone counts it no longer; a zone without nodes is gone.
+#[test]
+fn nl_43_a_node_that_moves_counts_in_its_new_zone() {
+    use ZoneMembership::{Excluded, NotReady, Ready};
+    let (mut zones, config) = (Zones::default(), NodeLifecycleConfig::default());
+    let mut step = |before: Option<(&str, ZoneMembership)>, after: Option<(&str, ZoneMembership)>| {
+        let place = |place: Option<(&str, ZoneMembership)>| place.map(|(name, how)| (zone(name), how));
+        let changes = zones.move_node(place(before), place(after), &config, at(0));
+        let changed: Vec<_> = changes.into_iter().flatten().map(|(key, from, to)| (key, from, to)).collect();
+        let all_down = (zones.are_all_down(), zones.may_all_be_down());
+        (changed, zones.is_empty(), all_down)
+    };
+    assert_eq!(step(None, Some(("x", Excluded))), (vec![], false, (false, false)), "it does not count");
+    assert_eq!(step(Some(("x", Excluded)), None), (vec![], true, (false, false)));
+    assert_eq!(step(None, Some(("x", Ready))), (vec![], false, (false, false)));
+    let full = vec![(zone("x"), ZoneState::Normal, ZoneState::FullDisruption)];
+    assert_eq!(step(Some(("x", Ready)), Some(("x", NotReady))), (full, false, (true, true)));
+    assert_eq!(step(Some(("x", NotReady)), Some(("x", NotReady))), (vec![], false, (true, true)));
+    assert_eq!(step(None, Some(("y", Ready))), (vec![], false, (false, false)));
+    let full = vec![(zone("y"), ZoneState::Normal, ZoneState::FullDisruption)];
+    assert_eq!(step(Some(("y", Ready)), Some(("y", NotReady))), (full, false, (true, true)));
+    assert_eq!(step(Some(("x", NotReady)), Some(("y", NotReady))), (vec![], false, (true, true)));
+    assert_eq!(step(Some(("y", NotReady)), Some(("y", Ready))).2, (false, false));
+    assert_eq!(step(Some(("y", Ready)), None).2, (true, true), "the one that moved is left");
+    assert_eq!(step(Some(("y", NotReady)), None), (vec![], true, (false, false)));
 }

@@ -255,3 +255,77 @@ fn an_evicted_pod_is_reported_and_not_evicted_again() {
     assert_eq!((&**pool, pod.pod.as_str(), pod.node.as_str()), ("a", "shop/p", "n1"));
     assert_eq!(evictions(pull(&mut engine)).len(), 0, "it is still there");
 }
+
+/// The response to a write of the status, as the API server has it then.
+fn with_status(effect: &PoolEffect) -> PoolResponse {
+    let PoolEffect::UpdateStatus { pool, status, marks } = effect else { panic!("{effect:?}") };
+    let mut after = (**pool).clone();
+    (after.recorded, after.version) = (Some((**status).clone()), Some(ResourceVersion(2)));
+    after.pool.applied_marks.clone_from(marks);
+    PoolResponse::Pool(Some(Box::new(after)))
+}
+
+fn is_status(effect: &PoolEffect) -> bool {
+    matches!(effect, PoolEffect::UpdateStatus { .. })
+}
+
+#[test]
+fn a_pool_that_becomes_ready_for_another_reason_is_reported_once() {
+    let mut engine = engine(&[prepared("a", &["n1", "n2"])], &[dedicated("n1", "a"), pool_node("n2")]);
+    let effects = pull(&mut engine);
+    engine.take_notices();
+    let reasons = |engine: &mut DedicatedPoolEngine| -> Vec<(Option<String>, String)> {
+        let reason = |notice| match notice {
+            DedicatedPoolNotice::ReadyChanged { before, ready, .. } => {
+                Some((before.map(|before| before.to_string()), ready.reason.to_string()))
+            }
+            _ => None,
+        };
+        engine.take_notices().into_iter().filter_map(reason).collect()
+    };
+    let status = effects.iter().find(|effect| is_status(effect)).cloned().expect("a status");
+    let response = with_status(&status);
+    done(&mut engine, status, response);
+    assert_eq!(reasons(&mut engine), [(None, "Progressing".to_owned())]);
+    let node = effects.into_iter().find(|effect| matches!(effect, PoolEffect::ReconcileNode { .. }));
+    let fact = Box::new(PoolNodeFact { version: Some(ResourceVersion(2)), ..dedicated("n2", "a") });
+    done(&mut engine, node.expect("n2"), PoolResponse::Node { fact, is_written: true });
+    let mut at_second = |second: i64| {
+        let now = Now::exact(Mono::from_secs(second), Wall::from_secs(1_800_000_000 + second));
+        engine.tick(now.mono);
+        let effects: Vec<PoolEffect> = std::iter::from_fn(|| engine.next_effect(Lane::All, now)).collect();
+        let status = effects.into_iter().find(is_status)?;
+        let response = with_status(&status);
+        engine.handle(DedicatedPoolInput::EffectDone { effect: status, result: Ok(response) }, now);
+        Some(reasons(&mut engine))
+    };
+    let changes: Vec<_> = (2..10).filter_map(&mut at_second).flatten().collect();
+    assert_eq!(
+        changes,
+        [(Some("Progressing".to_owned()), "Applied".to_owned())],
+        "with the same reason, nothing"
+    );
+}
+
+/// The lane of first attempts leaves retries out.
+#[test]
+fn a_finalizer_that_was_not_added_is_retried_after_a_pause() {
+    let mut engine = engine(&[pool("a", &["n1"])], &[pool_node("n1")]);
+    let adds = |effect: &PoolEffect| matches!(effect, PoolEffect::AddFinalizer(_));
+    let add = pull(&mut engine).into_iter().find(adds).expect("the finalizer");
+    let failure =
+        crate::dedicated_pools::api_server::failed(taintward_core::api_error::ApiFailure::Forbidden);
+    engine.handle(DedicatedPoolInput::EffectDone { effect: add, result: Err(failure) }, now());
+    let tries = |engine: &DedicatedPoolEngine, lane, micros: i64| {
+        let mut engine = engine.clone();
+        let now = Now::exact(Mono::from_micros(micros), Wall::from_secs(1_800_000_000));
+        engine.tick(now.mono);
+        std::iter::from_fn(|| engine.next_effect(lane, now)).filter(adds).count()
+    };
+    assert_eq!(tries(&engine, Lane::All, 0), 0);
+    let first = (0..1_000).map(|step| step * 1_000).find(|micros| tries(&engine, Lane::All, *micros) == 1);
+    let first = first.expect("it is retried within a second");
+    assert!(first >= 75_000, "after {first} microseconds");
+    assert_eq!(tries(&engine, Lane::Fresh, first), 0);
+    assert_eq!(tries(&engine, Lane::Fresh, first + 10_000_000), 0);
+}

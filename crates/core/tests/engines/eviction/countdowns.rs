@@ -120,3 +120,15 @@ fn the_engine_tells_the_taints_and_the_uid_of_a_node() {
     let policies = EvictionConfig { policies: true, ..EvictionConfig::default() };
     assert!(taintward_core::eviction::EvictionEngine::new(policies).applies_policies());
 }
+
+#[test]
+fn due_pods_are_counted_before_and_while_their_requests_are_under_way() {
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(5));
+    let counts = |script: &Script| {
+        let stats = script.engine.stats();
+        (stats.due, stats.in_hand, stats.oldest_due)
+    };
+    assert_eq!(counts(&script), (1, 0, Some(at(1.0).mono)));
+    assert!(script.next().is_some());
+    assert_eq!(counts(&script), (0, 1, Some(at(1.0).mono)));
+}

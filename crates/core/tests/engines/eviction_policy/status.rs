@@ -34,6 +34,10 @@ fn pods_are_counted_by_what_they_wait_for_and_the_first_ten_are_named() {
     let seen = status(&world);
     assert_eq!(seen.governed, 15);
     assert_eq!(seen.waiting, BTreeMap::from([(DelayCategory::Budget, 15)]));
+    let stats = world.engine.stats();
+    let oldest = stats.oldest_delayed.map(|due| due.as_micros() / 1_000);
+    assert!(oldest.is_some_and(|due| (tainted..tainted + 100).contains(&due)), "{stats:?}, since {tainted}");
+    assert_eq!((stats.delayed.of(DelayCategory::Budget), stats.delayed.total()), (15, 15));
     assert_eq!(seen.names.len(), 10, "bounded");
     let first: Vec<&str> = seen.names.iter().take(5).map(|name| name.name()).collect();
     assert_eq!(first, ["n2-0", "n2-1", "n2-2", "n2-3", "n2-4"]);
