@@ -158,7 +158,7 @@ fn nl_43_a_node_that_moves_counts_in_its_new_zone() {
     let mut step = |before: Option<(&str, ZoneMembership)>, after: Option<(&str, ZoneMembership)>| {
         let place = |place: Option<(&str, ZoneMembership)>| place.map(|(name, how)| (zone(name), how));
         let changes = zones.move_node(place(before), place(after), &config, at(0));
-        let changed: Vec<_> = changes.into_iter().flatten().map(|(key, from, to)| (key, from, to)).collect();
+        let changed: Vec<_> = changes.into_iter().flatten().collect();
         let all_down = (zones.are_all_down(), zones.may_all_be_down());
         (changed, zones.is_empty(), all_down)
     };

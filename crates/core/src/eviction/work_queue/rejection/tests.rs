@@ -92,14 +92,14 @@ fn next(before: Option<&Rejection>, failure: ApiFailure, others: Option<i64>, se
 /// A pod that was rejected although rejections had ended is no probe where only one object is rejected.
 #[test]
 fn an_exception_does_not_probe_for_others() {
-    let (pod, refused) = (pod_ref("a"), ApiFailure::Rejected);
-    let mut first = next(None, refused, None, 1);
+    let (pod, rejected) = (pod_ref("a"), ApiFailure::Rejected);
+    let mut first = next(None, rejected, None, 1);
     let (mut alone, mut several) = (RejectionLog::default(), RejectionLog::default());
     reject(&mut alone, &writes(), "a", 1);
     ["a", "b"].iter().for_each(|name| _ = reject(&mut several, &writes(), name, 1));
     assert_eq!(alone.probe_floor(&first, &pod), first.floor(&pod));
     first.end(false);
-    let exception = next(Some(&first), refused, None, 2);
+    let exception = next(Some(&first), rejected, None, 2);
     assert_eq!(alone.probe_floor(&exception, &pod), Mono::NEVER);
     assert_eq!(several.probe_floor(&exception, &pod), exception.floor(&pod));
 }
