@@ -68,6 +68,7 @@ pub(super) fn placements(
         // Pods that are deleted at the same moment no longer count when the others are placed.
         let together = first_leavers[at..].iter().take_while(|evicted_pod| evicted_pod.at == next.at).count();
         let batch = &first_leavers[at..at + together];
+        // They are live: all others are exempt.
         for evicted_pod in batch {
             let pod = &snapshot.pods()[evicted_pod.pod as usize];
             if let (Some(node), Some(group)) = (pod.node, groups.group(snapshot, pod)) {

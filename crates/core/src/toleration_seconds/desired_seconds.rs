@@ -270,7 +270,7 @@ impl ObjectIndex<BackfillPolicyFact> for DesiredSeconds {
 
     fn applied(&mut self, fact: BackfillPolicyFact, listed: bool, _: Now) {
         let name = fact.policy.name.clone();
-        // Without it, no policy of this name is known any more.
+        // Its policy was dropped when it could not be decoded, so this one is a new one below.
         self.undecodable.remove(&name);
         let list = self.policy_list;
         match self.policies.binary_search_by(|entry| entry.fact.policy.name.cmp(&name)) {

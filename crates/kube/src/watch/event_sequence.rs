@@ -210,6 +210,7 @@ impl<F: WatchedObject> EventSequence<F> {
         }
     }
 
+    /// A deletion without a UID is undecodable, and does not get here.
     fn put_deleted(&mut self, identity: ObjectIdentity, listed: bool) {
         if self.is_new(&identity, true, listed) {
             self.batcher.batch.push(ObjectEvent::Deleted(identity.into()));

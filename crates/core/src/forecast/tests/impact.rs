@@ -1,7 +1,7 @@
 //! Tests what a forecast says of budgets, workloads and the pods that it is asked about.
 
+use super::recreation::job;
 use super::*;
-use crate::cluster_snapshot::{JobPhase, JobRecord};
 
 const BUDGET: BudgetImpact = BudgetImpact {
     budget: 0,
@@ -121,17 +121,7 @@ fn whether_a_pod_is_recreated_follows_from_its_job_and_its_kind() {
         reported.pod(pod_record("a", "n1", Some(of_job)));
         reported.pod(pod_record("b", "n1", None));
         reported.pod(pod_record("c", "n1", Some(WEB)));
-        reported.job(JobRecord {
-            namespace: "shop".into(),
-            name: "train".into(),
-            rules: vec![],
-            backoff_limit: Some(backoff_limit),
-            backoff_limit_per_index: None,
-            max_failed_indexes: None,
-            failed: 0,
-            failed_indexes: 0,
-            phase: JobPhase::Active,
-        });
+        reported.job(job(backoff_limit));
         let snapshot = reported.finish();
         let reported = forecast(&snapshot, &[change(&snapshot, 0, &[taint("k")])], ALL);
         [0, 1, 2].map(|pod| reported.recreation(&snapshot, pod))

@@ -53,6 +53,21 @@ fn the_last_node_that_accepts_a_workload_is_reported_when_it_closes() {
     assert!(forecast(&snapshot, &[cordon(0), cordon(1)], nothing).closed.is_empty());
 }
 
+/// The Job `shop/train`, of which no pod has failed.
+pub(super) fn job(backoff_limit: u32) -> JobRecord {
+    JobRecord {
+        namespace: "shop".into(),
+        name: "train".into(),
+        rules: vec![],
+        backoff_limit: Some(backoff_limit),
+        backoff_limit_per_index: None,
+        max_failed_indexes: None,
+        failed: 0,
+        failed_indexes: 0,
+        phase: JobPhase::Active,
+    }
+}
+
 /// NB-3: a Job that fails recreates none of its pods; one that ignores evictions recreates them all.
 #[test]
 fn evicted_pods_of_a_job_that_fails_are_not_recreated() {
@@ -64,17 +79,6 @@ fn evicted_pods_of_a_job_that_fails_are_not_recreated() {
         reported.pod(PodRecord { spec: spec(vec![]), ..pod_record(name, "n1", Some(of_job)) });
     }
     let unknown = reported.clone().finish();
-    let job = |backoff_limit| JobRecord {
-        namespace: "shop".into(),
-        name: "train".into(),
-        rules: vec![],
-        backoff_limit: Some(backoff_limit),
-        backoff_limit_per_index: None,
-        max_failed_indexes: None,
-        failed: 0,
-        failed_indexes: 0,
-        phase: JobPhase::Active,
-    };
     let places = |snapshot: &ClusterSnapshot| -> Vec<Placement> {
         let reported = forecast(snapshot, &[change(snapshot, 0, &[taint("x:NoExecute")])], ALL);
         reported.placements.into_iter().map(|placed| placed.place).collect()
