@@ -1,6 +1,7 @@
 //! Defines what the monitors of engines have in common: a monitor sees the inputs of an engine, and checks each of its requests.
 //!
-//! - See `eviction_monitor.rs` and `node_lifecycle_monitor.rs`; `docs/invariants.md` describes the properties.
+//! - See `eviction_monitor.rs`, `node_lifecycle_monitor.rs` and `toleration_seconds_monitor.rs`; `docs/invariants.md` describes the
+//!   properties.
 
 use crate::engine::Engine;
 use crate::identity::{NodeName, PodName, Uid};
@@ -27,6 +28,8 @@ pub enum RequestProperty {
     Once,
     /// S11: not if its object, or its node's, cannot be decoded.
     Decoded,
+    /// S15: each toleration keeps the seconds that its author wrote, and gets them back.
+    OwnSeconds,
 }
 
 impl RequestProperty {
@@ -41,6 +44,7 @@ impl RequestProperty {
             Self::NoFalseMark => "S9",
             Self::Once => "S10",
             Self::Decoded => "S11",
+            Self::OwnSeconds => "S15",
         }
     }
 }

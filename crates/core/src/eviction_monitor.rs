@@ -10,6 +10,8 @@ mod monitored_pod;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use monitored_pod::{NamesHash, TolerationLists, UidHash};
+
 use crate::engine::{Engine as _, LiveRead};
 use crate::engine_monitor::{EngineMonitor, RequestProperty, RequestViolation};
 use crate::eviction::{EvictionEffect, EvictionEngine, EvictionInput};
@@ -23,7 +25,7 @@ use alloc::format;
 use alloc::string::String;
 use monitored_marks::MonitoredMarks;
 use monitored_node::MonitoredNode;
-use monitored_pod::{MonitoredPod, TolerationLists, UidHash};
+use monitored_pod::MonitoredPod;
 
 /// How old the read of a node may be when a deletion is decided (S2): the hard limit.
 const CONFIRMED_AGE_MAX: Span = Span::from_secs(5);

@@ -139,5 +139,6 @@ pub mod toleration_guard;
 pub mod toleration_hold;
 pub mod toleration_matching;
 pub mod toleration_seconds;
+pub mod toleration_seconds_monitor;
 pub mod verdict;
 pub mod workload;

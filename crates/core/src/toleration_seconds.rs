@@ -14,6 +14,7 @@ mod hold_limit;
 mod object_cache;
 mod objects;
 mod patch;
+mod responses;
 mod seconds_objects;
 mod unrecorded_pods;
 
@@ -29,14 +30,13 @@ pub use seconds_objects::{
     SecondsNamespaceFact,
 };
 
-use crate::api_error::ApiFailure;
 use crate::engine::{Engine, Lane};
 use crate::identity::NodeName;
 use crate::object_event::ObjectIndex as _;
 use crate::time::{Mono, Now, Wall};
 use crate::toleration_guard::GuardWrite;
 use crate::toleration_hold::{
-    HoldIntent, HoldOrder, HoldOrigin, HoldStep, HoldWrite, OBSERVATION_PAUSE, ReleaseMode, next_step,
+    HoldIntent, HoldOrder, HoldOrigin, HoldStep, HoldWrite, ReleaseMode, next_step,
 };
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -64,7 +64,7 @@ enum PodCheck {
 /// The engine.
 ///
 /// The contract is that of every [`Engine`]; every pulled effect comes back, as [`TolerationSecondsEffect`] says.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TolerationSecondsEngine {
     /// `None`: no pod is held, and none is released.
@@ -91,6 +91,16 @@ impl TolerationSecondsEngine {
         let per_second = desired.as_ref().and_then(DesiredSeconds::per_second);
         let queue = PodPatchQueue::new(per_second.unwrap_or_default());
         Self { hold, desired, queue, ..Self::default() }
+    }
+
+    /// Whether it holds pods, and releases them.
+    pub(crate) const fn holds_pods(&self) -> bool {
+        self.hold.is_some()
+    }
+
+    /// Whether it has got no input yet.
+    pub(crate) fn is_new(&self) -> bool {
+        !self.cache.is_synced() && self.cache.counts() == (0, 0)
     }
 
     /// Returns the counts.
@@ -256,36 +266,6 @@ impl TolerationSecondsEngine {
             .map(|(name, _)| name.clone())
             .collect();
         others.iter().for_each(|name| self.queue_node(name));
-    }
-
-    fn patch_done(&mut self, patch: SecondsPatch, result: Result<HeldPodFact, ApiFailure>, now: Now) {
-        let key = patch.key();
-        if !self.queue.end(&key) {
-            return;
-        }
-        match result {
-            Ok(fact) => {
-                if patch.is_contested {
-                    // The other writer may change it again: so the next patch waits for a pause (D3).
-                    let pause = ApiFailure::Throttled(Some(OBSERVATION_PAUSE));
-                    self.queue.fail(key.clone(), pause, now.mono);
-                    let (pod, node) = (patch.pod.clone(), patch.node.clone());
-                    self.notices.push(TolerationSecondsNotice::SecondsContested { pod, node });
-                } else {
-                    self.queue.succeed(&key);
-                }
-                self.notices.extend(patch.notice());
-                self.cache.put_response(fact);
-            }
-            Err(ApiFailure::NotFound) => {
-                self.queue.succeed(&key);
-                self.cache.remove_pod(&key.uid, Some(&key.node));
-            }
-            Err(failure) => self.queue.fail(key.clone(), failure, now.mono),
-        }
-        self.queue_changes();
-        // Events of the watch were skipped meanwhile.
-        self.queue_pod(key);
     }
 }
 

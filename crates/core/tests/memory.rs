@@ -29,6 +29,7 @@ use taintward_core::toleration_seconds::{
     BackfillSettings, HeldPodFact, HoldSettings, RecordAnnotations, RecordState, TolerationSecondsEngine,
     TolerationSecondsInput,
 };
+use taintward_core::toleration_seconds_monitor::TolerationSecondsMonitor;
 
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -45,6 +46,7 @@ fn main() {
     // share an index of deadlines; without debug assertions only nodes with very many pods have one.
     each_pod_keeps_to_its_budget(10_000, 100_000, [205.0, 235.0]);
     at_most_64_bytes_for_each_pod_that_the_monitor_knows();
+    at_most_64_bytes_for_each_pod_whose_patches_are_checked();
     at_most_64_bytes_for_each_lease();
     at_most_140_bytes_for_each_pod_that_node_lifecycle_may_mark();
     at_most_200_bytes_for_each_pod_that_pools_count();
@@ -98,6 +100,32 @@ fn at_most_64_bytes_for_each_pod_that_the_monitor_knows() {
         assert!(each <= 64.0, "{each:.1}");
     }
     drop(monitor);
+    let kept = live(&region);
+    assert!(kept < 1_000.0, "everything is freed, not all but {kept} bytes");
+}
+
+/// The memory of the monitor of holds, backfill and the guard for each pod: its name and UID are not kept.
+fn at_most_64_bytes_for_each_pod_whose_patches_are_checked() {
+    const NODES: usize = 5_000;
+    const PODS: usize = 150_000;
+    let region = Region::new(HEAP);
+    let engine = TolerationSecondsEngine::new(Some(HoldSettings::default()), None, None);
+    let mut monitor = TolerationSecondsMonitor::of(&engine);
+    for round in 0..2 {
+        for at in 0..PODS {
+            let PodOnNodeFact { id, node, tolerations, .. } = resident(at, at % NODES, 300);
+            let fact = PodFact { id, ..crowd::large_pod(at, node, tolerations) };
+            let fact = fact.at_version((round * PODS + at + 1) as u64);
+            let record = (RecordState::Absent, RecordAnnotations::default());
+            let fact = HeldPodFact::new(&fact, record, true, None);
+            let event = ObjectEvent::Applied { fact, listed: round == 0 };
+            monitor.input(&TolerationSecondsInput::Pods(event), now());
+        }
+        let each = live(&region) / PODS as f64;
+        eprintln!("{each:.1} bytes a pod whose patches are checked");
+        assert!(each <= 64.0, "{each:.1}");
+    }
+    drop((monitor, engine));
     let kept = live(&region);
     assert!(kept < 1_000.0, "everything is freed, not all but {kept} bytes");
 }

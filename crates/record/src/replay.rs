@@ -13,7 +13,7 @@ use taintward_core::engine_monitor::EngineMonitor;
 use taintward_core::eviction_monitor::EvictionMonitor;
 use taintward_core::node_lifecycle_monitor::NodeLifecycleMonitor;
 use taintward_core::time::Now;
-use taintward_core::toleration_seconds::TolerationSecondsEngine;
+use taintward_core::toleration_seconds_monitor::TolerationSecondsMonitor;
 
 /// What was replayed of one controller, and was the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub enum ReplayError {
 pub struct Replay {
     eviction: CheckedReplay<EvictionMonitor>,
     nodes: CheckedReplay<NodeLifecycleMonitor>,
-    seconds: ControllerReplay<TolerationSecondsEngine>,
+    seconds: CheckedReplay<TolerationSecondsMonitor>,
 }
 
 impl Replay {
@@ -79,7 +79,7 @@ impl Replay {
         Self {
             eviction: CheckedReplay::new(RecordedController::TaintEviction),
             nodes: CheckedReplay::new(RecordedController::NodeLifecycle),
-            seconds: ControllerReplay::new(RecordedController::TolerationSeconds),
+            seconds: CheckedReplay::new(RecordedController::TolerationSeconds),
         }
     }
 
@@ -109,6 +109,7 @@ impl Replay {
         let mut summary = CheckSummary::default();
         self.eviction.check.add_to(&mut summary);
         self.nodes.check.add_to(&mut summary);
+        self.seconds.check.add_to(&mut summary);
         summary.violations.sort_by_key(|violation| violation.at.wall);
         summary
     }
@@ -127,12 +128,6 @@ impl Default for Replay {
 }
 
 /// The replay of one controller.
-struct ControllerReplay<E> {
-    follower: EngineFollower<E>,
-    comparison: CallComparison,
-}
-
-/// The replay of a controller whose requests are checked as well.
 struct CheckedReplay<M: EngineMonitor> {
     follower: EngineFollower<M::Engine>,
     check: RecordCheck<M>,
@@ -150,8 +145,10 @@ where
     M::Engine: RecordedEngine + PartialEq,
 {
     fn new(controller: RecordedController) -> Self {
-        let ControllerReplay { follower, comparison } = ControllerReplay::new(controller);
-        Self { follower, check: RecordCheck::default(), comparison }
+        let summary =
+            ReplaySummary { controller, segments: 0, inputs: 0, effects: 0, notices: 0, times: None };
+        let comparison = CallComparison { summary, difference: None };
+        Self { follower: EngineFollower::new(), check: RecordCheck::default(), comparison }
     }
 
     fn read(&mut self, frame: &Frame) -> Result<(), RecordError> {
@@ -187,18 +184,6 @@ struct CallComparison {
     summary: ReplaySummary,
     /// The first one. From then on, nothing is compared: one difference leads to others.
     difference: Option<Difference>,
-}
-
-impl<E: RecordedEngine> ControllerReplay<E> {
-    const fn new(controller: RecordedController) -> Self {
-        let summary =
-            ReplaySummary { controller, segments: 0, inputs: 0, effects: 0, notices: 0, times: None };
-        Self { follower: EngineFollower::new(), comparison: CallComparison { summary, difference: None } }
-    }
-
-    fn read(&mut self, frame: &Frame) -> Result<(), RecordError> {
-        self.follower.read(frame, &mut self.comparison)
-    }
 }
 
 impl<E: RecordedEngine> CallVisitor<E> for CallComparison {

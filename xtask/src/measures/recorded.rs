@@ -8,7 +8,7 @@ use super::measure::Measure;
 
 /// The name of each measure and its largest allowed value.
 pub(crate) const RECORDED: [(&str, f64); 12] = [
-    ("production lines without fakekube", 126_000.0),
+    ("production lines without fakekube", 127_000.0),
     ("production lines of fakekube", 17_000.0),
     ("test programs", 25.0),
     ("types that share their name, %", 2.0),

@@ -4,7 +4,7 @@ use taintward_core::engine_monitor::RequestProperty;
 use taintward_server::closed_label;
 
 closed_label! {
-    /// A property that a request of taint-eviction-controller or of node-lifecycle-controller violates.
+    /// A property that a request of a controller violates.
     PropertyLabel, "property", {
         /// The right pod, in a version that was observed.
         RightPod => "S1",
@@ -22,6 +22,8 @@ closed_label! {
         Once => "S10",
         /// Not if the pod or its node cannot be decoded.
         Decoded => "S11",
+        /// The seconds that the author of a toleration wrote stay, and come back.
+        OwnSeconds => "S15",
     }
 }
 
@@ -36,6 +38,7 @@ impl From<RequestProperty> for PropertyLabel {
             RequestProperty::NoFalseMark => Self::NoFalseMark,
             RequestProperty::Once => Self::Once,
             RequestProperty::Decoded => Self::Decoded,
+            RequestProperty::OwnSeconds => Self::OwnSeconds,
         }
     }
 }

@@ -21,6 +21,7 @@ use taintward_core::eviction_monitor::EvictionMonitor;
 use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleEngine};
 use taintward_core::node_lifecycle_monitor::NodeLifecycleMonitor;
 use taintward_core::toleration_seconds::TolerationSecondsEngine;
+use taintward_core::toleration_seconds_monitor::TolerationSecondsMonitor;
 use taintward_kube::api::ApiClient;
 use taintward_kube::clock::Clock;
 use taintward_kube::watch::{RelistTrigger, StreamHealth};
@@ -120,7 +121,9 @@ impl ControlLoops<'_> {
             self.settings.controllers.clone();
         let engine = TolerationSecondsEngine::new(toleration_hold, toleration_backfill, toleration_guard);
         let controller = TolerationSecondsController::default();
-        let engine = TappedEngine::new(engine, self.record(RecordedController::TolerationSeconds));
+        let mut taps = self.record(RecordedController::TolerationSeconds);
+        taps.push(self.monitor::<TolerationSecondsMonitor>(&engine));
+        let engine = TappedEngine::new(engine, taps);
         self.control_loop(engine, controller, &self.health_state.toleration_seconds)
     }
 }

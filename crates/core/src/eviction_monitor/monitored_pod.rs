@@ -16,10 +16,10 @@ use core::num::NonZeroU64;
 
 /// A UID in eight bytes: that two of a million pods share one is as rare as 1 in 30 million.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct UidHash(u64);
+pub(crate) struct UidHash(u64);
 
 impl UidHash {
-    pub(super) fn of(uid: &Uid) -> Self {
+    pub(crate) fn of(uid: &Uid) -> Self {
         Self(match uid {
             // The bits of a UUID are random.
             Uid::Uuid(bytes) => {
@@ -33,17 +33,17 @@ impl UidHash {
 
 /// A node's and a pod's name in two bytes: of 65,536 wrong names, one is not noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct NamesHash(u16);
+pub(crate) struct NamesHash(u16);
 
 impl NamesHash {
-    fn of(node: &NodeName, pod: &PodName) -> Self {
+    pub(crate) fn of(node: &NodeName, pod: &PodName) -> Self {
         let hash = fnv1a(node.as_str()).rotate_left(1) ^ fnv1a(pod.as_str());
         Self((hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) as u16)
     }
 }
 
 /// The tolerations of all pods, each list of them once.
-pub(super) type TolerationLists = SharedInterner<Vec<Toleration>>;
+pub(crate) type TolerationLists = SharedInterner<Vec<Toleration>>;
 
 /// What is known of a pod.
 #[derive(Clone, Debug)]

@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 /// The interval between two writes of the policies' progress.
 const PROGRESS_PAUSE: Span = Span::from_secs(5);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct NamespaceEntry {
     facts: NamespaceFact,
@@ -36,7 +36,7 @@ struct NamespaceEntry {
     list: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct PolicyEntry {
     fact: BackfillPolicyFact,
@@ -44,7 +44,7 @@ struct PolicyEntry {
 }
 
 /// The seconds that pods should have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct DesiredSeconds {
     /// `None`: no pod is backfilled.

@@ -25,7 +25,7 @@ enum QueuePlace {
 }
 
 /// A set of pods, those whose patch failed apart from the others.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound(deserialize = "K: Ord + serde::Deserialize<'de>")))]
 struct Lanes<K> {
@@ -61,7 +61,7 @@ impl<K: Ord> Lanes<K> {
 }
 
 /// All pods with pending work.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct PodPatchQueue {
     places: BTreeMap<HeldPodKey, QueuePlace>,

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
 /// A pod.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct HeldPodEntry {
     id: PodId,
@@ -56,7 +56,7 @@ static NO_ANNOTATIONS: PodAnnotations = PodAnnotations {
 };
 
 /// The shared parts of pods.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct SharedPodParts {
     pub(super) tolerations: SharedInterner<Vec<Toleration>>,

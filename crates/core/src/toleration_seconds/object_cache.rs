@@ -36,7 +36,7 @@ pub struct TolerationSecondsStats {
 }
 
 /// A node and the pods on it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct HoldNodeEntry {
     fact: Option<HoldNodeFact>,
@@ -51,7 +51,7 @@ pub(crate) struct HoldNodeEntry {
 }
 
 /// All nodes and pods.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct SecondsCache {
     nodes: BTreeMap<NodeName, HoldNodeEntry>,

@@ -14,7 +14,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 /// The pods that lost their record.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct UnrecordedPods {
     /// Pods whose tolerations Taintward was the last to write, to check once everything is listed.

@@ -1,42 +1,38 @@
-//! Checks each request of a node lifecycle engine by the monitor.
+//! Checks each request of an engine by its monitor.
 
 use std::ops::Deref;
 use taintward_core::engine::{Engine, Lane};
-use taintward_core::engine_monitor::EngineMonitor as _;
-use taintward_core::node_lifecycle::{
-    NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleInput, NodeLifecycleNotice,
-};
-use taintward_core::node_lifecycle_monitor::NodeLifecycleMonitor;
+use taintward_core::engine_monitor::EngineMonitor;
 use taintward_core::time::{Mono, Now};
 
-/// An engine, as which it is read. Panics if a request violates a property.
+/// An engine, as which it is read. Panics if a request, or that there is none, violates a property.
 #[derive(Clone, Debug)]
-pub struct MonitoredEngine {
-    engine: NodeLifecycleEngine,
-    monitor: NodeLifecycleMonitor,
+pub struct MonitoredEngine<M: EngineMonitor> {
+    engine: M::Engine,
+    monitor: M,
 }
 
-impl MonitoredEngine {
-    pub fn new(config: NodeLifecycleConfig) -> Self {
-        let monitor = NodeLifecycleMonitor::of_new_engine(config.clone());
-        Self { engine: NodeLifecycleEngine::new(config), monitor }
+impl<M: EngineMonitor> MonitoredEngine<M> {
+    /// An engine that has got no input yet.
+    pub fn new(engine: M::Engine) -> Self {
+        Self { monitor: M::of(&engine), engine }
     }
 }
 
-impl Deref for MonitoredEngine {
-    type Target = NodeLifecycleEngine;
+impl<M: EngineMonitor> Deref for MonitoredEngine<M> {
+    type Target = M::Engine;
 
-    fn deref(&self) -> &NodeLifecycleEngine {
+    fn deref(&self) -> &M::Engine {
         &self.engine
     }
 }
 
-impl Engine for MonitoredEngine {
-    type Input = NodeLifecycleInput;
-    type Effect = NodeLifecycleEffect;
-    type Notice = NodeLifecycleNotice;
+impl<M: EngineMonitor> Engine for MonitoredEngine<M> {
+    type Input = <M::Engine as Engine>::Input;
+    type Effect = <M::Engine as Engine>::Effect;
+    type Notice = <M::Engine as Engine>::Notice;
 
-    fn handle(&mut self, input: NodeLifecycleInput, now: Now) {
+    fn handle(&mut self, input: Self::Input, now: Now) {
         self.monitor.input(&input, now);
         self.engine.handle(input, now);
     }
@@ -45,19 +41,24 @@ impl Engine for MonitoredEngine {
         self.engine.tick(now);
     }
 
-    fn next_effect(&mut self, lane: Lane, now: Now) -> Option<NodeLifecycleEffect> {
-        let effect = self.engine.next_effect(lane, now)?;
-        if let Err(violation) = self.monitor.effect(&effect, now) {
+    fn next_effect(&mut self, lane: Lane, now: Now) -> Option<Self::Effect> {
+        let effect = self.engine.next_effect(lane, now);
+        let checked = match &effect {
+            Some(effect) => self.monitor.effect(effect, now),
+            None if lane == Lane::All => self.monitor.idle(now),
+            None => Ok(()),
+        };
+        if let Err(violation) = checked {
             panic!("{violation}");
         }
-        Some(effect)
+        effect
     }
 
     fn next_wakeup(&self) -> Option<Mono> {
         self.engine.next_wakeup()
     }
 
-    fn take_notices(&mut self) -> Vec<NodeLifecycleNotice> {
+    fn take_notices(&mut self) -> Vec<Self::Notice> {
         self.engine.take_notices()
     }
 

@@ -6,8 +6,8 @@ use crate::node_lifecycle::harness::{NodeLifecycleHarness, What};
 use crate::node_lifecycle::{list_aborted, list_started};
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::node_lifecycle::{
-    ManagedTaint, ManagedTaints, NodeLifecycleConfig, NodeLifecycleFlags, NodeLifecycleInput,
-    NodeLifecycleNotice, ObservationDoubt, WatchedKind,
+    ManagedTaint, ManagedTaints, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags,
+    NodeLifecycleInput, NodeLifecycleNotice, ObservationDoubt, WatchedKind,
 };
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::Mono;
@@ -273,7 +273,7 @@ fn after_an_aborted_list_the_watch_counts_again() {
 #[test]
 fn an_aborted_first_list_does_not_count() {
     let mut harness = NodeLifecycleHarness::unsettled(&[("a", 3)], NodeLifecycleFlags::default());
-    harness.engine = Some(MonitoredEngine::new(NodeLifecycleConfig::default()));
+    harness.engine = Some(MonitoredEngine::new(NodeLifecycleEngine::new(NodeLifecycleConfig::default())));
     harness.submit(NodeLifecycleInput::Nodes(ObjectEvent::ListStarted { silent_since: None }));
     harness.submit(NodeLifecycleInput::Nodes(ObjectEvent::ListCompleted));
     harness.submit(NodeLifecycleInput::Leases(ObjectEvent::ListStarted { silent_since: None }));

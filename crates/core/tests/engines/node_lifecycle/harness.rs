@@ -11,9 +11,11 @@ use taintward_core::engine::Engine;
 use taintward_core::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
 use taintward_core::node_lifecycle::{
     ConditionExpiry, ConditionKind, ConditionStatus, LeaseFact, ManagedTaint, ManagedTaints, NodeCondition,
-    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleFlags, NodeLifecycleInput as Input,
-    NodeLifecycleNotice, PlatformLabels, PodReadinessFact, WatchedKind, ZoneKey, ZoneLabels,
+    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags,
+    NodeLifecycleInput as Input, NodeLifecycleNotice, PlatformLabels, PodReadinessFact, WatchedKind, ZoneKey,
+    ZoneLabels,
 };
+use taintward_core::node_lifecycle_monitor::NodeLifecycleMonitor;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::time::{Mono, Now, Wall};
 
@@ -56,7 +58,7 @@ pub enum What {
 pub struct NodeLifecycleHarness {
     pub now: i64,
     pub flags: NodeLifecycleFlags,
-    pub engine: Option<MonitoredEngine>,
+    pub engine: Option<MonitoredEngine<NodeLifecycleMonitor>>,
     pub leading: bool,
     /// It watches, and only reports what it would do.
     pub observing: bool,
@@ -221,7 +223,8 @@ impl NodeLifecycleHarness {
     // The controller's process.
 
     pub fn start(&mut self) {
-        self.engine = Some(MonitoredEngine::new(NodeLifecycleConfig::new(&self.flags).expect("valid flags")));
+        let config = NodeLifecycleConfig::new(&self.flags).expect("valid flags");
+        self.engine = Some(MonitoredEngine::new(NodeLifecycleEngine::new(config)));
         self.invariants.start(self.now);
         self.wire.clear();
         self.list(true);

@@ -9,6 +9,7 @@ use taintward_core::node_lifecycle::{
     ConditionKind, ConditionStatus, DelayReason, LiveNodeAndLease, ManagedTaint, ManagedTaints,
     NodeCondition, NodeLifecycleEffect, NodeLifecycleInput,
 };
+use taintward_core::node_lifecycle_monitor::NodeLifecycleMonitor;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::time::{Mono, Span, Wall};
 
@@ -232,7 +233,9 @@ fn s6_a_new_leader_forgets_the_tokens_of_its_last_term() {
         let mut engine = harness.engine.take().expect("it runs");
         let result = Ok(reading(&harness, "a1"));
         let name = NodeName::new("a1");
-        let taint = |engine: &mut MonitoredEngine, now| match engine.next_effect(Lane::All, now) {
+        let taint = |engine: &mut MonitoredEngine<NodeLifecycleMonitor>, now| match engine
+            .next_effect(Lane::All, now)
+        {
             Some(NodeLifecycleEffect::ReadNode { node }) => {
                 engine.handle(
                     NodeLifecycleInput::Confirmed { node, sent: now.mono, result: result.clone() },

@@ -1,5 +1,6 @@
 //! Tests backfill in virtual time: its rate, what it waits for, and the progress it reports.
 
+use crate::common::monitored::MonitoredEngine;
 use taintward_core::admission::policy::{DefaultDurations, TolerationDuration, TolerationPolicy};
 use taintward_core::admission::request::NamespaceFact;
 use taintward_core::api_error::ApiFailure;
@@ -14,11 +15,12 @@ use taintward_core::toleration_seconds::{
     RecordAnnotations, RecordState, SecondsNamespaceFact, SecondsPatch, TolerationSecondsEffect,
     TolerationSecondsEngine, TolerationSecondsInput,
 };
+use taintward_core::toleration_seconds_monitor::TolerationSecondsMonitor;
 
 type BackfillInput = TolerationSecondsInput;
 
 struct BackfillCluster {
-    engine: TolerationSecondsEngine,
+    engine: MonitoredEngine<TolerationSecondsMonitor>,
     millis: i64,
     pods: Vec<HeldPodFact>,
     /// Each status that was written.
@@ -73,7 +75,7 @@ impl BackfillCluster {
     fn new(pods: usize, per_second: u32) -> Self {
         let settings = BackfillSettings { replaced: vec![DefaultDurations::default()], per_second };
         let mut cluster = Self {
-            engine: TolerationSecondsEngine::new(None, Some(settings), None),
+            engine: MonitoredEngine::new(TolerationSecondsEngine::new(None, Some(settings), None)),
             millis: 0,
             pods: (0..pods).map(held_pod).collect(),
             reported: Vec::new(),

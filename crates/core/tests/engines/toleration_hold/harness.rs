@@ -1,6 +1,7 @@
 //! Simulates an unreliable API server: watches that stall, patches whose response is lost, crashes; and
 //! kube-controller-manager's own countdowns alongside it.
 
+use crate::common::monitored::MonitoredEngine;
 use crate::toleration_hold::original::OriginalController;
 use std::collections::VecDeque;
 use taintward_core::admission::DefaultSeconds;
@@ -24,6 +25,7 @@ use taintward_core::toleration_seconds::{
     NodeHoldRequest, PatchPurpose, PatchedRecord, RecordAnnotations, RecordState, SecondsNamespaceFact,
     SecondsPatch, TolerationSecondsEffect, TolerationSecondsEngine, TolerationSecondsInput,
 };
+use taintward_core::toleration_seconds_monitor::TolerationSecondsMonitor;
 
 pub(crate) const OWN: i64 = 60;
 /// Seconds that a policy may give; none are fewer than [`OWN`].
@@ -64,7 +66,7 @@ pub(crate) struct TolerationSecondsHarness {
     pub(crate) policy: Option<i64>,
     /// The value of the namespace's label.
     pub(crate) ceiling: Option<i64>,
-    pub(crate) engine: TolerationSecondsEngine,
+    pub(crate) engine: MonitoredEngine<TolerationSecondsMonitor>,
     pub(crate) undelivered: VecDeque<TolerationSecondsInput>,
     pub(crate) stalled_until: i64,
     pub(crate) lost: Option<(bool, i64)>,
@@ -130,7 +132,7 @@ impl TolerationSecondsHarness {
             pods: (0..NODES * PODS_PER_NODE).map(pod).collect(),
             policy: Some(OWN),
             ceiling: None,
-            engine: TolerationSecondsEngine::default(),
+            engine: MonitoredEngine::new(TolerationSecondsEngine::default()),
             undelivered: VecDeque::new(),
             stalled_until: 0,
             lost: None,
@@ -162,11 +164,11 @@ impl TolerationSecondsHarness {
         let replaced = POLICIES
             .map(|seconds| DefaultSeconds { not_ready: seconds, unreachable: seconds }.into())
             .to_vec();
-        self.engine = TolerationSecondsEngine::new(
+        self.engine = MonitoredEngine::new(TolerationSecondsEngine::new(
             Some(HoldSettings { limit: Some(LIMIT) }),
             Some(BackfillSettings { replaced, per_second: 20 }),
             Some(GuardSettings { per_second: 20 }),
-        );
+        ));
         self.undelivered.clear();
         let nodes: Vec<_> = (0..NODES).map(|node| self.node_fact(node)).collect();
         let pods: Vec<_> =

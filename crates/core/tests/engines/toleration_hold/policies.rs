@@ -1,5 +1,6 @@
 //! Tests which pods backfill checks again when namespaces and policies change, and when it writes the progress of a policy.
 
+use crate::common::monitored::MonitoredEngine;
 use crate::toleration_hold::script::{
     DEFAULT, HoldScript, ScriptInput, Settings, held_pod, hold_node, list, namespace, policies, policy,
 };
@@ -17,7 +18,7 @@ use taintward_core::testkit::{node_health_tolerations, toleration};
 use taintward_core::time::Mono;
 use taintward_core::toleration_seconds::{
     BackfillPolicyFact, BackfillProgress, HeldPodFact, NodeHoldRequest, SecondsNamespaceFact,
-    TolerationSecondsEffect,
+    TolerationSecondsEffect, TolerationSecondsEngine,
 };
 
 const BACKFILL: Settings = Settings { hold: None, backfill: Some(1_000), guard: None };
@@ -193,8 +194,7 @@ fn the_guard_needs_namespaces_and_backfill_also_needs_policies() {
         });
         let guard =
             settings.guard.map(|per_second| taintward_core::toleration_seconds::GuardSettings { per_second });
-        script.engine =
-            taintward_core::toleration_seconds::TolerationSecondsEngine::new(None, backfill, guard);
+        script.engine = MonitoredEngine::new(TolerationSecondsEngine::new(None, backfill, guard));
         script.receive_all(list([hold_node("a1", 1, None, NodeHoldRequest::None)], ScriptInput::Nodes));
         script.receive_all(list([held_pod("p", "a1", 1)], ScriptInput::Pods));
         if with_namespaces {

@@ -1,5 +1,6 @@
 //! Tests what happens to records of holds and ceilings that another writer removes, and what is reported and counted.
 
+use crate::common::monitored::MonitoredEngine;
 use crate::toleration_hold::harness::at;
 use crate::toleration_hold::script::{
     BY_PERSON, DEFAULT, HoldScript, ScriptInput, Settings, by_limit, held_pod, hold, hold_node, list,
@@ -13,7 +14,7 @@ use taintward_core::time::Mono;
 use taintward_core::toleration_hold::ReleaseMode;
 use taintward_core::toleration_seconds::{
     HeldPodFact, LimitChange, NodeHoldRequest, PatchPurpose, PatchedRecord, RecordAnnotations, RecordState,
-    SecondsPatch, TolerationSecondsNotice,
+    SecondsPatch, TolerationSecondsEngine, TolerationSecondsNotice,
 };
 
 const NONE: NodeHoldRequest = NodeHoldRequest::None;
@@ -270,7 +271,7 @@ fn a_limit_is_reported_when_it_is_exceeded_when_the_numbers_change_and_when_it_i
 #[test]
 fn nodes_are_known_only_after_a_whole_list() {
     let mut script = HoldScript::new(HOLD, Vec::new(), Vec::new());
-    script.engine = taintward_core::toleration_seconds::TolerationSecondsEngine::new(BY_PERSON, None, None);
+    script.engine = MonitoredEngine::new(TolerationSecondsEngine::new(BY_PERSON, None, None));
     script.receive_all(list([held_pod("p", "a1", 1)], ScriptInput::Pods));
     script.receive(ScriptInput::Nodes(ObjectEvent::ListCompleted));
     assert!(!script.engine.is_synced());

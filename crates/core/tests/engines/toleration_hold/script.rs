@@ -1,6 +1,7 @@
 //! Drives the engine step by step: a test delivers each event, pulls from a lane, and answers each request when it
 //! likes. The pods are what an API server would have: a patch that is carried out changes them.
 
+use crate::common::monitored::MonitoredEngine;
 use crate::toleration_hold::harness::at;
 use taintward_core::admission::policy::{DefaultDurations, TolerationDuration, TolerationPolicy};
 use taintward_core::admission::request::NamespaceFact;
@@ -18,6 +19,7 @@ use taintward_core::toleration_seconds::{
     NodeHoldRequest, PatchedRecord, RecordAnnotations, RecordState, SecondsNamespaceFact, SecondsPatch,
     TolerationSecondsEffect, TolerationSecondsEngine, TolerationSecondsInput,
 };
+use taintward_core::toleration_seconds_monitor::TolerationSecondsMonitor;
 
 pub(crate) type ScriptInput = TolerationSecondsInput;
 
@@ -122,7 +124,7 @@ pub(crate) fn is_held(pod: &HeldPodFact) -> bool {
 }
 
 pub(crate) struct HoldScript {
-    pub(crate) engine: TolerationSecondsEngine,
+    pub(crate) engine: MonitoredEngine<TolerationSecondsMonitor>,
     pub(crate) millis: i64,
     pub(crate) version: u64,
     /// The API server's pods.
@@ -132,8 +134,12 @@ pub(crate) struct HoldScript {
 impl HoldScript {
     /// An engine that has listed these objects, and the namespace and the policy if it needs them.
     pub(crate) fn new(settings: Settings, nodes: Vec<HoldNodeFact>, pods: Vec<HeldPodFact>) -> Self {
-        let mut script =
-            Self { engine: TolerationSecondsEngine::default(), millis: 0, version: 1_000, pods: Vec::new() };
+        let mut script = Self {
+            engine: MonitoredEngine::new(TolerationSecondsEngine::default()),
+            millis: 0,
+            version: 1_000,
+            pods: Vec::new(),
+        };
         script.start(settings, nodes, pods, (600, settings.guard.map(|_| 3_600)));
         script
     }
@@ -153,7 +159,7 @@ impl HoldScript {
         let backfill =
             settings.backfill.map(|per_second| BackfillSettings { replaced: replaced.into(), per_second });
         let guard = settings.guard.map(|per_second| GuardSettings { per_second });
-        self.engine = TolerationSecondsEngine::new(settings.hold, backfill, guard);
+        self.engine = MonitoredEngine::new(TolerationSecondsEngine::new(settings.hold, backfill, guard));
         self.pods.clone_from(&pods);
         let mut events = list([namespace(ceiling)], ScriptInput::Namespaces);
         events.extend(list([policy(seconds, self.version)], policies));

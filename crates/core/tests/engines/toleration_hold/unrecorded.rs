@@ -1,6 +1,7 @@
 //! Tests which pods count as kept without their own seconds, because another writer removed their record while no
 //! process ran.
 
+use crate::common::monitored::MonitoredEngine;
 use crate::toleration_hold::script::{
     BY_PERSON, HoldScript, ScriptInput, Settings, held_pod, hold, hold_node, list,
 };
@@ -8,7 +9,9 @@ use taintward_core::engine::{Engine as _, Lane};
 use taintward_core::identity::PodRef;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::toleration_guard::UnrecordedCause;
-use taintward_core::toleration_seconds::{HeldPodFact, NodeHoldRequest, TolerationSecondsNotice};
+use taintward_core::toleration_seconds::{
+    HeldPodFact, NodeHoldRequest, TolerationSecondsEngine, TolerationSecondsNotice,
+};
 
 fn with_seconds(uid: &str, seconds: Option<i64>) -> HeldPodFact {
     let mut pod = held_pod(uid, "a1", 1);
@@ -72,8 +75,7 @@ fn a_pod_is_judged_by_what_is_listed_and_a_held_one_has_its_record() {
     // The list of written pods may arrive before the engine knows its pods.
     let lost = vec![with_seconds("lost", None)];
     let mut early = HoldScript::new(settings, Vec::new(), Vec::new());
-    early.engine =
-        taintward_core::toleration_seconds::TolerationSecondsEngine::new(settings.hold, None, None);
+    early.engine = MonitoredEngine::new(TolerationSecondsEngine::new(settings.hold, None, None));
     early.receive(ScriptInput::WrittenPods(references(&lost)));
     early.receive_all(list(nodes, ScriptInput::Nodes));
     assert_eq!(reported(&mut early).len(), 0);
