@@ -336,6 +336,11 @@ impl PolicyGate {
         self.lists.oldest_due()
     }
 
+    /// The pods whose eviction may be sent, or that terminate.
+    pub(crate) fn leaving(&self) -> Vec<PodRef> {
+        self.loads.leaving().collect()
+    }
+
     /// All pods that wait.
     pub(crate) fn all(&self) -> Vec<PodRef> {
         self.lists.all()

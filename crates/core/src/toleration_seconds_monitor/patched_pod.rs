@@ -179,11 +179,10 @@ impl PatchedPod {
         };
         for (at, before) in self.tolerations.iter().enumerate() {
             let own = own_seconds(at, &self.tolerations, self.records().map(tolerations_of));
-            let latest = own_seconds(at, &self.tolerations, self.records().last().map(tolerations_of));
             let kept = own_seconds(at, &after, [written]);
             let is_default = [keys::NOT_READY, keys::UNREACHABLE].contains(&&*before.key);
-            // Another process may have raised them since.
-            let is_kept = own == kept || (latest == kept && latest > own);
+            // More of them may come from another process, or from a list that is older than the last response.
+            let is_kept = own.is_some() == kept.is_some() && kept >= own;
             if !(is_kept || may_backfill && is_default) {
                 return Err(lost_seconds(&before.key, own, kept));
             }

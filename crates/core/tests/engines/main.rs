@@ -7,6 +7,7 @@ mod common;
 mod rows;
 
 mod admission;
+mod cases;
 mod dedicated_pools;
 mod eviction;
 mod eviction_policy;

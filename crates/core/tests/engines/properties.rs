@@ -7,6 +7,7 @@ mod chaos;
 pub(crate) mod commands;
 mod equality;
 
+use crate::cases::cases;
 use crate::common::cluster::SECOND;
 use crate::common::storm::{Storm, WINDOW};
 use commands::{EvictionCommand, calm, perform, restarting, stormy, wrong_clocks};
@@ -16,12 +17,8 @@ use taintward_core::eviction::EvictionConfig;
 use taintward_core::fact::PodLifePhase;
 use taintward_core::verdict::Outcome;
 
-/// The default number of sequences for a property.
-const CASES: u32 = 2_000;
-
 fn runs() -> Runs {
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Runs::default().cases } else { CASES };
-    Runs { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Runs::default() }
+    Runs { max_shrink_iters: 20_000, ..cases(2_000) }
 }
 
 /// Longer than every finite toleration period in a test.

@@ -16,6 +16,7 @@ mod requests;
 mod script;
 mod unrecorded;
 
+use crate::cases::cases;
 use original::OriginalController;
 use proptest::prelude::*;
 use taintward_core::testkit::node_health_tolerations;
@@ -173,7 +174,7 @@ impl HoldTimeline {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(4_000))]
 
     #[test]
     fn no_pod_is_evicted_early_or_stays_indefinitely_and_nothing_is_left(

@@ -34,6 +34,9 @@ impl CacheUpdate<'_> {
             self.count_for_policies(now.mono);
         }
         if change != PolicyChange::Nothing {
+            for pod in self.state.queue.gate().leaving() {
+                self.with_all_taints(&pod, now.mono, |gate, subject| gate.observe_emptied(subject));
+            }
             self.follow_all_holds(now.mono);
             let delayed = self.state.queue.gate().all();
             self.state.queue.hasten_delayed(&delayed);

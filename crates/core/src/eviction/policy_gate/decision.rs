@@ -111,15 +111,14 @@ impl PolicyGate {
         }
         let pod = subject.pod;
         let has_permit = self.permits.get(pod).is_some_and(|permit| permit.policy == *uid);
-        if !has_permit {
-            if let Some(rule) = policy.order {
-                self.check_wave(subject, rule, now)?;
-            }
-            if let Some(limit) = policy.nodes_at_once
-                && !self.loads.begin_emptying(uid, &pod.node, limit)
-            {
-                return Err(WaitList::Node(uid.clone(), pod.node.clone()));
-            }
+        if let Some(rule) = policy.order.filter(|_| !has_permit) {
+            self.check_wave(subject, rule, now)?;
+        }
+        // Also with a permit: the limit may be new, and the pod may still wait for its place in the minute.
+        if let Some(limit) = policy.nodes_at_once
+            && !self.loads.begin_emptying(uid, &pod.node, limit)
+        {
+            return Err(WaitList::Node(uid.clone(), pod.node.clone()));
         }
         let budget = if respects_budgets { self.check_budgets(subject, now)? } else { None };
         if !has_permit {

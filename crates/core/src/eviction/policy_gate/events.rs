@@ -57,6 +57,9 @@ impl PolicyGate {
             if let Some(per_minute) = fact.policy.pods_per_minute {
                 rates.begin(&fact.uid, per_minute, now);
             }
+            if let Some(limit) = fact.policy.nodes_at_once {
+                loads.apply_limit(&fact.uid, limit);
+            }
         }
         forced.retain(|uid, _| objects.policy(uid).is_some());
         rates.retain(|uid| objects.policy(uid).is_some_and(|policy| policy.pods_per_minute.is_some()));
@@ -163,9 +166,17 @@ impl PolicyGate {
 
     /// The eviction of a pod was in flight before there was a policy: its node is being emptied.
     pub(crate) fn observe_leaving(&mut self, subject: &GateSubject<'_>) {
+        let is_limited = |fact: &EvictionPolicyFact| fact.policy.nodes_at_once.is_some();
+        if self.objects.selecting(subject).any(is_limited) {
+            self.loads.leave(subject.pod, subject.order);
+        }
+        self.observe_emptied(subject);
+    }
+
+    /// The eviction of a pod is in flight, or it terminates: its node is being emptied. Policies, or what they select, have changed.
+    pub(crate) fn observe_emptied(&mut self, subject: &GateSubject<'_>) {
         let Self { objects, loads, .. } = self;
         for fact in objects.selecting(subject).filter(|fact| fact.policy.nodes_at_once.is_some()) {
-            loads.leave(subject.pod, subject.order);
             loads.is_emptied(&fact.uid, &subject.pod.node);
         }
     }
@@ -182,12 +193,10 @@ impl PolicyGate {
         let is_own = loads.is_leaving(pod);
         loads.terminate(pod, subject.order);
         for fact in policies {
-            if fact.policy.nodes_at_once.is_some() {
-                loads.is_emptied(&fact.uid, &pod.node);
-            }
             if let Some(per_minute) = fact.policy.pods_per_minute.filter(|_| !is_own) {
                 rates.observe(&fact.uid, per_minute, now);
             }
         }
+        self.observe_emptied(subject);
     }
 }

@@ -127,6 +127,14 @@ impl NodeLoads {
         Some((node, is_freed))
     }
 
+    /// The pods whose eviction may be sent, or that terminate.
+    pub(crate) fn leaving(&self) -> impl Iterator<Item = PodRef> {
+        self.nodes.iter().flat_map(|(node, load)| {
+            let leaving = load.leaving.keys().chain(load.terminating.keys());
+            leaving.map(|uid| PodRef { node: node.clone(), uid: uid.clone() })
+        })
+    }
+
     /// Whether this process evicts the pod, or has evicted it.
     pub(crate) fn is_leaving(&self, pod: &PodRef) -> bool {
         let leaves =
@@ -137,6 +145,15 @@ impl NodeLoads {
     /// Policies without a limit, or that are gone, are forgotten.
     pub(crate) fn retain_policies(&mut self, is_limited: impl Fn(&Uid) -> bool) {
         self.emptied.retain(|policy, _| is_limited(policy));
+    }
+
+    /// The limit of a policy may be lower than before: of too many nodes, each is admitted again once it has its turn.
+    pub(crate) fn apply_limit(&mut self, policy: &Uid, limit: u32) {
+        let Some(emptied) = self.emptied.get_mut(policy) else { return };
+        if emptied.nodes.len() > limit as usize {
+            emptied.not_admitted.clone_from(&emptied.nodes);
+            self.changed.extend(emptied.nodes.iter().cloned());
+        }
     }
 
     /// The pods that wait on a node.
@@ -233,5 +250,32 @@ impl NodeLoad {
             Some(ends) if is_next && ends <= now => WaveTurn::Now,
             ends => WaveTurn::Later(ends.filter(|_| is_next)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_beyond_a_lower_limit_need_their_turn_again() {
+        let (policy, nodes) = (Uid::new("policy"), [NodeName::new("n1"), NodeName::new("n2")]);
+        let mut loads = NodeLoads::default();
+        for node in &nodes {
+            let pod = PodRef { node: node.clone(), uid: Uid::new(node.as_str()) };
+            loads.wait(&pod, EvictionOrder::FIRST);
+            assert!(loads.begin_emptying(&policy, node, 2));
+        }
+        loads.apply_limit(&policy, 2);
+        let may =
+            |loads: &NodeLoads, limit| nodes.each_ref().map(|node| loads.may_empty(&policy, node, limit));
+        assert_eq!((may(&loads, 2), loads.pop_changed()), ([true, true], None));
+        loads.apply_limit(&policy, 1);
+        assert_eq!(may(&loads, 1), [false, false]);
+        // No pod leaves them now: each is free, and one of them begins.
+        assert_eq!(loads.pop_changed(), Some((nodes[0].clone(), true)));
+        assert_eq!(loads.pop_changed(), Some((nodes[1].clone(), true)));
+        assert!(loads.begin_emptying(&policy, &nodes[1], 1));
+        assert_eq!(may(&loads, 1), [false, true]);
     }
 }

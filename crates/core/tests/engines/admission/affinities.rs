@@ -1,7 +1,7 @@
 //! Tests that a narrowed affinity selects exactly those selected nodes that belong to a pool.
 
 use crate::admission::cases::{any_pool, any_terms};
-use crate::admission::runs;
+use crate::cases::cases;
 use proptest::prelude::*;
 use taintward_core::admission::pool::{alternatives, narrowed};
 use taintward_core::scheduling::{Labels, NodeTerm};
@@ -26,7 +26,7 @@ fn meant(terms: Option<&[NodeTerm]>, name: &str, labels: &Labels) -> bool {
 }
 
 proptest! {
-    #![proptest_config(runs())]
+    #![proptest_config(cases(2_000))]
 
     #[test]
     fn the_selected_nodes_are_the_old_ones_that_belong_to_the_pools(

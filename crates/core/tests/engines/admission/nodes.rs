@@ -1,7 +1,7 @@
 //! Tests pools and nodes over time: creation, edits by other clients, deletion.
 
 use crate::admission::cases::any_pool;
-use crate::admission::runs;
+use crate::cases::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -161,7 +161,7 @@ fn round(pools: &mut [DedicatedPool], node: &mut PoolNode, trust: RecordTrust) -
 }
 
 proptest! {
-    #![proptest_config(runs())]
+    #![proptest_config(cases(2_000))]
 
     /// From creation to deletion no trace is left, whatever existed before and whatever other clients do in between;
     /// and no mark is lost that is not a pool's own.

@@ -2,7 +2,7 @@
 //! upstream's plugins run (AD-1).
 
 use crate::admission::cases::{AdmissionCase, any_case};
-use crate::admission::runs;
+use crate::cases::cases;
 use proptest::prelude::*;
 use taintward_core::admission::extended_resource_toleration::extended_tolerations;
 use taintward_core::admission::pod_toleration_restriction::{
@@ -93,7 +93,7 @@ fn covers(whole: &[Toleration], part: &[Toleration]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(runs())]
+    #![proptest_config(cases(2_000))]
 
     /// Reinvocation changes nothing (S13).
     #[test]

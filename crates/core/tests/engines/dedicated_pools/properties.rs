@@ -1,12 +1,12 @@
 //! Tests that any sequence of edits, watch events and failures ends as the rules say, and that nothing is written
 //! afterwards.
 
+use crate::cases::cases;
 use crate::dedicated_pools::api_server::PoolApiServer;
 use crate::dedicated_pools::control_loop::{PoolLoop, RequestOutcomes};
 use crate::dedicated_pools::objects::{pool, pool_node, pool_taint, resident};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::Config;
 use taintward_core::admission::pool::{
     DedicatedPool, NodeEdits, NodeRecordAnnotation, PodOnNode, PoolEnforcement, PoolExemptions, PoolNode,
     PoolStatus, PoolValidity, RecordTrust, assess, reconcile, remembered, status,
@@ -15,13 +15,6 @@ use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::PoolGuard;
 use taintward_core::identity::Uid;
 use taintward_core::time::Span;
-
-const CASES: u32 = 2_000;
-
-fn runs() -> Config {
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { CASES };
-    Config { cases, failure_persistence: None, ..Config::default() }
-}
 
 /// An action of a user.
 type PoolCommand = (u8, u8, u8);
@@ -217,7 +210,7 @@ fn world() -> PoolApiServer {
 }
 
 proptest! {
-    #![proptest_config(runs())]
+    #![proptest_config(cases(2_000))]
 
     #[test]
     fn it_ends_as_the_rules_say_without_further_writes(

@@ -240,6 +240,19 @@ fn the_removal_of_the_taints_releases_the_rest_and_never_the_last_nodes_of_an_un
 }
 
 #[test]
+fn a_node_whose_pods_are_gone_counts_for_five_minutes() {
+    let mut world = fleet(limit(1), 3, 1, None);
+    taint_one(&mut world, 0, &[SLIP]);
+    world.pass(FIVE_MINUTES - 10_000);
+    assert_eq!(hit(&world).len(), 1);
+    taint_one(&mut world, 1, &[SLIP]);
+    world.pass(9_000);
+    assert_eq!(hit(&world).len(), 1);
+    world.pass(2_000);
+    assert_eq!(hit(&world).len(), 2, "the first node counts no more");
+}
+
+#[test]
 fn a_node_that_is_gone_does_not_count() {
     let mut world = fleet(limit(3), 5, 1, None);
     taint_all(&mut world, 5, &[SLIP], 0);

@@ -130,7 +130,7 @@ impl Monitor {
 pub(crate) fn governing<'w>(world: &'w World, pod: &str) -> Option<&'w EvictionPolicy> {
     let pod = &world.pods[pod];
     let node = &world.nodes[pod.fact.node.as_str()];
-    let (none, team) = (Labels::new(), [("team".into(), "shop".into())].into());
+    let (none, team) = (Labels::new(), [("team".into(), world.team.into())].into());
     let subject = EvictionSubject {
         node: node.labels.as_deref().unwrap_or(&none),
         namespace: &team,

@@ -3,6 +3,7 @@
 use super::random::{NODES, limits};
 use super::world::{World, min_available};
 use super::{EvictionPolicy, cluster, graceful, policy, taint_nodes};
+use crate::cases::cases;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::iter;
@@ -223,7 +224,7 @@ fn only_a_policy_with_an_order_has_waves() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+    #![proptest_config(cases(200))]
 
     /// At no time have more pods left than predicted with replacements at once, nor fewer than without any, apart from the
     /// latency of the cluster. A single pod may leave at another moment than in both: the others are then before it in turn.

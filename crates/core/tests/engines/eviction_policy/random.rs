@@ -2,6 +2,7 @@
 
 use super::world::{World, min_available};
 use super::{graceful, left_on, policy, taint_nodes};
+use crate::cases::cases;
 use crate::common::EPOCH;
 use proptest::prelude::*;
 use taintward_core::eviction::DelayCategory;
@@ -26,6 +27,8 @@ pub(super) enum Change {
     Scale(u32),
     /// The policy is deleted, or created again.
     Policy,
+    /// The policy limits how many nodes are emptied at once, or does not.
+    NodesAtOnce(Option<u32>),
 }
 
 pub(super) fn change() -> impl Strategy<Value = Change> {
@@ -43,7 +46,8 @@ pub(super) fn change() -> impl Strategy<Value = Change> {
 
 /// The same, and the policy changes.
 fn change_of_any_kind() -> impl Strategy<Value = Change> {
-    prop_oneof![9 => change(), 1 => Just(Change::Policy)]
+    let nodes = proptest::option::of(1..3_u32).prop_map(Change::NodesAtOnce);
+    prop_oneof![9 => change(), 1 => Just(Change::Policy), 1 => nodes]
 }
 
 pub(super) fn limits() -> impl Strategy<Value = EvictionPolicy> {
@@ -142,11 +146,12 @@ pub(super) fn apply(world: &mut World, change: &Change) {
         Change::Pass(millis) => world.pass(*millis),
         Change::Scale(replicas) => world.set_replicas("web", *replicas),
         Change::Policy => world.toggle_policy(),
+        Change::NodesAtOnce(nodes) => world.limit_nodes(*nodes),
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(cases(400))]
 
     /// The monitor checks each deletion. At the end there is time for all.
     #[test]

@@ -3,6 +3,7 @@
 use super::random::{Change, NODES, apply, change};
 use super::world::{Millis, World, min_available};
 use super::{graceful, policy};
+use crate::cases::cases;
 use proptest::prelude::*;
 use taintward_core::eviction::EvictionEffect;
 use taintward_core::eviction_policy::{EvictionPolicy, SelectedTaint, WaveOrder};
@@ -42,7 +43,7 @@ fn of_another_taint() -> EvictionPolicy {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
+    #![proptest_config(cases(100))]
 
     #[test]
     fn without_a_policy_and_beside_one_the_requests_are_those_of_the_default(

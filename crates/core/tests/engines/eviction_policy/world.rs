@@ -6,21 +6,20 @@
 mod api_server;
 mod budgets;
 mod lists;
+mod policies;
 mod readings;
 
 use super::monitor::Monitor;
 use crate::common::EPOCH;
 use crate::common::script::at;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use taintward_core::cluster_snapshot::{DisruptionLimit, IntOrPercent};
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{
     EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
 };
-use taintward_core::eviction_policy::{
-    EvictionPolicy, EvictionPolicyFact, RecordedPolicyStatus, ReplicatedKind, WorkloadFact,
-};
+use taintward_core::eviction_policy::{EvictionPolicy, ReplicatedKind, WorkloadFact};
 use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodTemplateFact};
 use taintward_core::identity::{PodId, PodName, PodRef, ResourceVersion, Uid};
 use taintward_core::node_limit::NodeLimit;
@@ -90,7 +89,9 @@ pub(crate) struct World {
     pub(crate) policies: Vec<EvictionPolicy>,
     /// The policy that was deleted, and may be created again.
     deleted_policy: Option<EvictionPolicy>,
-    /// When a policy was last created or deleted after the start.
+    /// The team that the namespace of all pods belongs to.
+    pub(crate) team: &'static str,
+    /// When it last changed after the start which policies there are, or what they select.
     pub(crate) policy_changed: Option<Millis>,
     /// The forced deletions that the status of every policy has.
     pub(crate) recorded_forced: u64,
@@ -107,6 +108,8 @@ pub(crate) struct World {
     pub(crate) notices_of_crashed: usize,
     /// The effects that were pulled, with their time.
     pub(crate) effects: Vec<(Millis, EvictionEffect)>,
+    /// The evictions of these pods fail.
+    pub(crate) unavailable: BTreeSet<String>,
     /// The process has not yet received the lists that only policies need.
     is_listing: bool,
     later: BinaryHeap<Reverse<(Millis, u64)>>,
@@ -149,6 +152,7 @@ impl World {
             budgets: BTreeMap::new(),
             policies,
             deleted_policy: None,
+            team: "shop",
             policy_changed: None,
             recorded_forced: 0,
             replicas: BTreeMap::new(),
@@ -159,6 +163,7 @@ impl World {
             notices: Vec::new(),
             notices_of_crashed: 0,
             effects: Vec::new(),
+            unavailable: BTreeSet::new(),
             is_listing: false,
             later: BinaryHeap::new(),
             happenings: BTreeMap::new(),
@@ -284,43 +289,6 @@ impl World {
         }
     }
 
-    fn policy_fact(&self, policy: &EvictionPolicy) -> EvictionPolicyFact {
-        EvictionPolicyFact {
-            uid: Uid::new(&policy.name),
-            version: Some(ResourceVersion(self.version)),
-            generation: 1,
-            policy: policy.clone().into(),
-            recorded: RecordedPolicyStatus { forced: self.recorded_forced, conditions: Vec::new() },
-        }
-    }
-
-    pub(crate) fn set_policy(&mut self, policy: EvictionPolicy) {
-        self.bump();
-        let fact = self.policy_fact(&policy);
-        self.policies.retain(|one| one.name != policy.name);
-        self.policies.push(policy);
-        self.send(EvictionInput::Policies(ObjectEvent::Applied { fact, listed: false }));
-    }
-
-    pub(crate) fn remove_policy(&mut self, name: &str) {
-        self.policies.retain(|one| *one.name != *name);
-        let object = ObjectRef { name: name.into(), uid: Some(Uid::new(name)), node: None };
-        self.send(EvictionInput::Policies(ObjectEvent::Deleted(object)));
-    }
-
-    /// Deletes the only policy, or creates it again.
-    pub(crate) fn toggle_policy(&mut self) {
-        self.policy_changed = Some(self.now);
-        match self.deleted_policy.take() {
-            Some(policy) => self.set_policy(policy),
-            None => {
-                self.deleted_policy = self.policies.first().cloned();
-                let name = self.deleted_policy.as_ref().map(|policy| policy.name.clone());
-                name.into_iter().for_each(|name| self.remove_policy(&name));
-            }
-        }
-    }
-
     // The engine.
 
     /// Lets time pass.
@@ -350,7 +318,10 @@ impl World {
     fn work(&mut self) {
         let now = self.time();
         self.engine.tick(now.mono);
-        while let Some(effect) = self.engine.next_effect(Lane::All, now) {
+        loop {
+            let has_work = self.engine.has_work(Lane::All, now.mono);
+            let Some(effect) = self.engine.next_effect(Lane::All, now) else { break };
+            assert!(has_work, "no work was announced: {effect:?}");
             Monitor::check_request(self, &effect);
             self.effects.push((self.now, effect.clone()));
             self.after(

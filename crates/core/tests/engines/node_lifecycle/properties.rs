@@ -1,5 +1,6 @@
 //! Tests node lifecycle with random sequences of events; every commit is checked.
 
+use crate::cases::cases;
 use crate::node_lifecycle::harness::{NodeLifecycleHarness, SECOND};
 use crate::node_lifecycle::{list_aborted, list_completed, list_started};
 use proptest::prelude::*;
@@ -142,8 +143,7 @@ fn perform(harness: &mut NodeLifecycleHarness, command: LifecycleCommand) {
 }
 
 fn runs() -> Runs {
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Runs::default().cases } else { 1_000 };
-    Runs { cases, failure_persistence: None, max_shrink_iters: 5_000, ..Runs::default() }
+    Runs { max_shrink_iters: 5_000, ..cases(1_000) }
 }
 
 fn harness() -> NodeLifecycleHarness {
@@ -298,7 +298,7 @@ fn retold(facts: &[NodeLifecycleInput], choices: &[u8]) -> Vec<NodeLifecycleInpu
 }
 
 proptest! {
-    #![proptest_config(Runs { cases: 300, ..runs() })]
+    #![proptest_config(cases(300))]
 
     /// A node whose lease advances within the grace period is never tainted, however late and however often its events
     /// arrive: the live read comes first.

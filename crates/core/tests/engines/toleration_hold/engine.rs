@@ -1,5 +1,6 @@
 //! Tests the engine in an unreliable harness, alongside kube-controller-manager's own countdowns.
 
+use crate::cases::cases;
 use crate::toleration_hold::harness::{
     CEILING_MAX, CEILINGS, HOLD_FOR, NODES, OWN, PODS_PER_NODE, POLICIES, STALL, TolerationSecondsHarness,
     at, guarded_seconds, own_seconds,
@@ -191,7 +192,7 @@ impl TolerationSecondsHarness {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(1_500))]
 
     #[test]
     fn no_interleaving_evicts_a_pod_early_or_keeps_it_indefinitely(

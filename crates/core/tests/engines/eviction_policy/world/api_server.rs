@@ -74,6 +74,9 @@ impl World {
 
     fn evict(&mut self, pod: &PodRef, name: &PodName, grace: Option<u32>) -> Result<(), ApiFailure> {
         self.find(pod, name, None)?;
+        if self.unavailable.contains(name.name()) {
+            return Err(ApiFailure::Unavailable);
+        }
         if self.pods[name.name()].is_terminating {
             return Ok(());
         }

@@ -1,11 +1,10 @@
 //! Starts a process anew, and gives it the lists of everything.
 
-use super::{Happening, World, labels};
+use super::{Happening, World};
 use taintward_core::engine::Engine;
 use taintward_core::eviction::{EvictionEngine, EvictionInput};
-use taintward_core::eviction_policy::{NamespaceLabelsFact, ReplicatedKind};
+use taintward_core::eviction_policy::ReplicatedKind;
 use taintward_core::fact::{PodFact, PodLifePhase};
-use taintward_core::identity::Uid;
 use taintward_core::object_event::ObjectEvent;
 
 impl World {
@@ -52,18 +51,12 @@ impl World {
         inputs.into_iter().for_each(|input| self.engine.handle(input, now));
     }
 
-    pub(super) fn list_objects_of_policies(&mut self) {
+    pub(crate) fn list_objects_of_policies(&mut self) {
         self.is_listing = false;
         let budgets: Vec<_> = self.budgets.keys().map(|name| self.budget_fact(name)).collect();
         let workloads: Vec<_> = self.replicas.keys().map(|app| self.workload_fact(app)).collect();
-        let namespace = NamespaceLabelsFact {
-            uid: Uid::new("default"),
-            version: None,
-            name: "default".into(),
-            labels: labels(&[("team", "shop")]),
-        };
         let mut inputs: Vec<EvictionInput> = Vec::new();
-        inputs.extend(listed([namespace]).into_iter().map(EvictionInput::Namespaces));
+        inputs.extend(listed([self.namespace_fact()]).into_iter().map(EvictionInput::Namespaces));
         inputs.extend(listed(budgets).into_iter().map(EvictionInput::Budgets));
         for kind in ReplicatedKind::ALL {
             let of_kind = if kind == ReplicatedKind::Deployment { workloads.clone() } else { Vec::new() };

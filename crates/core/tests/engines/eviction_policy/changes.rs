@@ -1,0 +1,93 @@
+//! Tests what changes of namespaces, budgets, and of the definition of policies do to pods that wait.
+
+use super::world::{World, min_available};
+use super::{cluster, graceful, left_on, policy, taint_nodes};
+use taintward_core::admission::LabelSelector;
+use taintward_core::eviction_policy::EvictionPolicy;
+
+const TAINT: [&str; 1] = ["maintenance:NoExecute"];
+
+/// A cluster whose pods on `n1` wait for their budget, under a policy for the namespaces of the team `shop`.
+fn waiting() -> World {
+    let namespaces = LabelSelector::of_labels([("team", "shop")]);
+    let mut world = cluster(vec![EvictionPolicy { namespaces, ..graceful(None) }], 1);
+    world.add_budget("web", "web", min_available(3));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), [""; 0]);
+    world
+}
+
+#[test]
+fn a_policy_that_no_longer_selects_the_namespace_delays_nothing() {
+    let mut world = waiting();
+    world.set_team("shop");
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), [""; 0], "nothing has changed");
+    world.set_team("other");
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+    world.set_team("shop");
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.pass(60_000);
+    assert_eq!(left_on(&world, "n2"), 1);
+}
+
+#[test]
+fn without_the_definition_of_policies_nothing_is_delayed() {
+    let mut world = waiting();
+    world.set_definition_absent(true);
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+    assert!(world.engine.policy_statuses(world.time()).is_empty());
+    world.set_definition_absent(false);
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.pass(60_000);
+    assert_eq!(left_on(&world, "n2"), 1);
+}
+
+#[test]
+fn a_budget_that_a_list_does_not_contain_delays_nothing() {
+    let mut world = waiting();
+    world.budgets.remove("web");
+    world.pass(500);
+    assert_eq!(world.monitor.names(), [""; 0], "nothing is known of that");
+    world.list_objects_of_policies();
+    world.pass(500);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+}
+
+#[test]
+fn an_eviction_that_fails_takes_no_turn_of_other_pods() {
+    let mut world = cluster(vec![graceful(None)], 1);
+    world.add_budget("web", "web", min_available(2));
+    world.pass(1_000);
+    world.unavailable.insert("n1-0".to_owned());
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(10);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.pass(30_000);
+    assert_eq!(world.monitor.names(), ["n2-0"]);
+    world.unavailable.clear();
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), ["n2-0", "n1-0"]);
+}
+
+#[test]
+fn a_policy_gets_a_limit_of_nodes_and_loses_it() {
+    let mut world = cluster(vec![policy("one")], 1);
+    world.delays.termination = 120_000;
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(1_000);
+    world.limit_nodes(Some(1));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), ["n1-0"], "it terminates, and was evicted before the limit");
+    world.limit_nodes(None);
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["n1-0", "n2-0"]);
+}
