@@ -13,6 +13,7 @@ mod input;
 mod invariants;
 mod observer;
 mod properties;
+mod removed;
 mod restarts;
 mod silent_on_purpose;
 mod timeline;

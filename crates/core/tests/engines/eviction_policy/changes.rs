@@ -36,6 +36,24 @@ fn a_policy_that_no_longer_selects_the_namespace_delays_nothing() {
 }
 
 #[test]
+fn a_policy_that_no_longer_selects_the_pod_delays_it_no_more() {
+    let pods = LabelSelector::of_labels([("app", "web")]);
+    let mut world = cluster(vec![EvictionPolicy { pods, ..graceful(None) }], 1);
+    world.add_budget("web", "web", min_available(3));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), [""; 0]);
+    world.budgets.clear();
+    world.change_pod("n1-0", |fact| {
+        let template = fact.template.as_mut().unwrap();
+        template.labels = [("app".into(), "other".into())].into();
+    });
+    world.pass(500);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+}
+
+#[test]
 fn without_the_definition_of_policies_nothing_is_delayed() {
     let mut world = waiting();
     world.set_definition_absent(true);
