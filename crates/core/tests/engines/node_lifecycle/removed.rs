@@ -6,12 +6,12 @@ use taintward_core::node_lifecycle::NodeLifecycleInput;
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 
 fn nodes(harness: &NodeLifecycleHarness) -> usize {
-    harness.engine.as_ref().unwrap().stats().nodes
+    harness.engine.as_ref().expect("it runs").stats().nodes
 }
 
 /// Whether the engine knows anything of an object with this name.
 fn knows(harness: &NodeLifecycleHarness, name: &str) -> bool {
-    format!("{:?}", harness.engine.as_deref().unwrap()).contains(name)
+    format!("{:?}", harness.engine.as_deref().expect("it runs")).contains(name)
 }
 
 fn deleted(name: &str, uid: Option<&str>) -> ObjectRef {
@@ -60,7 +60,7 @@ fn pods_that_are_gone_are_not_marked() {
     let mut harness = NodeLifecycleHarness::new(&[("alpha", 3)]);
     ["kept", "deleted", "unlisted"].iter().for_each(|pod| harness.bind(pod, "alpha0"));
     harness.pass(1);
-    let (_, gone) = harness.pods.remove("deleted").unwrap();
+    let (_, gone) = harness.pods.remove("deleted").expect("it was bound");
     let object = ObjectRef::pod(gone.id.uid().clone(), Some(gone.node));
     harness.submit(NodeLifecycleInput::Pods(ObjectEvent::Deleted(object)));
     assert!(!knows(&harness, "default/deleted") && knows(&harness, "default/unlisted"));
