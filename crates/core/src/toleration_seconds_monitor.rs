@@ -79,6 +79,11 @@ impl TolerationSecondsMonitor {
             let reason = format!("its namespace {namespace} is unknown, or cannot be decoded");
             return Err((RequestProperty::Decoded, reason));
         }
+        let is_backfill = patch.purpose == PatchPurpose::Backfill;
+        if let Some(policy) = self.undecodable_policies.keys().next().filter(|_| is_backfill) {
+            let reason = format!("policy {policy} cannot be decoded, and may be the one for its namespace");
+            return Err((RequestProperty::Decoded, reason));
+        }
         let may_backfill = !is_hold && self.undecodable_policies.is_empty();
         let silent_since = node.and_then(|node| node.silent_since);
         pod.check_seconds(patch, may_backfill, node.map(|_| silent_since), now)

@@ -27,6 +27,7 @@ mod policy;
 mod pools;
 mod restriction;
 mod review;
+mod words;
 
 /// Tolerations from rows, separated by `|`.
 fn tolerations(rows: &str) -> Vec<Toleration> {

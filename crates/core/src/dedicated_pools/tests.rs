@@ -12,10 +12,11 @@ use super::pool_cache::PoolCache;
 use crate::admission::pool::{
     DedicatedPool, PodOnNodeFact, PoolAssessment, PoolFinding, PoolNode, PoolStatus, PoolValidity, Reason,
 };
+use crate::admission::request::PodIdentity;
 use crate::api_error::ApiFailure;
 use crate::engine::Lane;
-use crate::identity::{NodeName, ResourceVersion, Uid};
-use crate::object_event::ObjectIndex;
+use crate::identity::{NodeName, PodId, PodName, ResourceVersion, Uid};
+use crate::object_event::{ObjectIndex, ObjectRef};
 use crate::object_store::StoredObject as _;
 use crate::time::{Mono, Now, Wall};
 use alloc::format;
@@ -153,6 +154,36 @@ fn all_kinds_have_to_be_listed_once_there_is_a_pool() {
     ObjectIndex::<PodOnNodeFact>::list_started(&mut cache, None);
     ObjectIndex::<PodOnNodeFact>::list_completed(&mut cache, now);
     assert!(cache.is_synced());
+}
+
+#[test]
+fn what_pods_are_on_nodes_changes_with_events_and_at_the_end_of_a_list() {
+    let mut cache = PoolCache::default();
+    let now = Now::exact(at(1), Wall::from_secs(1));
+    let pod = PodOnNodeFact {
+        id: PodId::new(Uid::new("p"), PodName::new("shop", "p")),
+        identity: PodIdentity { namespace: "shop".into(), ..PodIdentity::default() },
+        node: NodeName::new("n"),
+        tolerations: Vec::new(),
+        leaving: false,
+    };
+    let list = |cache: &mut PoolCache, pods: Vec<PodOnNodeFact>| {
+        ObjectIndex::<PodOnNodeFact>::list_started(cache, None);
+        pods.into_iter().for_each(|pod| cache.applied(pod, true, now));
+        ObjectIndex::<PodOnNodeFact>::list_completed(cache, now);
+        [cache.take_pods_changed(), cache.take_pods_changed()]
+    };
+    assert!(!cache.take_pods_changed());
+    assert_eq!(list(&mut cache, [pod.clone()].into()), [true, false]);
+    assert_eq!(list(&mut cache, [pod.clone()].into()), [false, false], "the same pods");
+    assert_eq!(list(&mut cache, Vec::new()), [true, false], "it is gone");
+    cache.applied(pod.clone(), false, now);
+    assert!(cache.take_pods_changed());
+    let object = || ObjectRef::pod(Uid::new("p"), Some(NodeName::new("n")));
+    ObjectIndex::<PodOnNodeFact>::undecodable(&mut cache, object(), now);
+    assert!(cache.take_pods_changed(), "it cannot be judged");
+    ObjectIndex::<PodOnNodeFact>::deleted(&mut cache, object(), now);
+    assert!(!cache.take_pods_changed());
 }
 
 #[test]

@@ -189,17 +189,17 @@ impl PatchedPod {
             let Some(given) = after[at].seconds.filter(|_| after[at].seconds != before.seconds) else {
                 continue;
             };
-            let silent = silent_since.flatten();
-            let least = match patch.purpose {
-                PatchPurpose::Hold => self.remainder(kept.unwrap_or(i64::MAX), silent_since),
-                PatchPurpose::Backfill | PatchPurpose::Guard if silent.is_some() => i64::MAX,
-                PatchPurpose::Backfill | PatchPurpose::Guard => kept.unwrap_or(i64::MAX),
+            let kept = kept.unwrap_or(i64::MAX);
+            let is_hold = patch.purpose == PatchPurpose::Hold;
+            let least = if is_hold { self.remainder(kept, silent_since) } else { kept };
+            let reason = if given < least {
+                format!("its toleration of {} would get {given} s, and {least} s remain", before.key)
+            } else if !is_hold && silent_since.flatten().is_some() {
+                format!("its node is silent, and its toleration of {} would change", before.key)
+            } else {
+                continue;
             };
-            if given < least {
-                let reason =
-                    format!("its toleration of {} would get {given} s, and {least} s remain", before.key);
-                return Err((RequestProperty::NotEarly, reason));
-            }
+            return Err((RequestProperty::NotEarly, reason));
         }
         match &patch.write.record {
             PatchedRecord::Hold(record) => self.check_ran(record, now),

@@ -217,3 +217,14 @@ fn a_write_says_why() {
         assert_eq!(found, expected);
     }
 }
+
+#[test]
+fn sets_of_taints_and_zones_have_readable_values() {
+    let (not_ready, memory) = (ManagedTaint::NotReadyNoExecute, ManagedTaint::MemoryPressure);
+    let set = ManagedTaints::NONE.with(not_ready);
+    assert_eq!(set.and(set), set, "a set");
+    assert_eq!(set.and(ManagedTaints::NONE.with(memory)), [memory, not_ready].into_iter().collect());
+    assert_eq!(alloc::format!("{set:?}"), "{NotReadyNoExecute}");
+    let zone = ZoneKey::of(ZoneLabels { zone: Some("a"), ..ZoneLabels::default() });
+    assert_eq!(alloc::format!("{zone:?}"), "zone/a");
+}

@@ -3,7 +3,11 @@
 use super::world::{World, min_available};
 use super::{cluster, graceful, left_on, policy, taint_nodes};
 use taintward_core::admission::LabelSelector;
+use taintward_core::engine::{Engine, Lane};
+use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
 use taintward_core::eviction_policy::EvictionPolicy;
+use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::{node, pod, taint};
 
 const TAINT: [&str; 1] = ["maintenance:NoExecute"];
 
@@ -51,6 +55,78 @@ fn a_policy_that_no_longer_selects_the_pod_delays_it_no_more() {
     });
     world.pass(500);
     assert_eq!(world.monitor.names(), ["n1-0"]);
+}
+
+#[test]
+fn a_policy_that_no_longer_selects_the_node_delays_its_pods_no_more() {
+    let nodes = LabelSelector::of_labels([("pool", "general")]);
+    let mut world = cluster(vec![EvictionPolicy { nodes, ..graceful(None) }], 1);
+    world.add_budget("web", "web", min_available(3));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), [""; 0]);
+    world.change_node("n1", |fact| fact.labels = Some(Box::new([("pool".into(), "other".into())].into())));
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+}
+
+#[test]
+fn a_policy_that_cannot_be_decoded_delays_no_pod_of_a_dead_node() {
+    let mut world = cluster(vec![graceful(None)], 1);
+    world.lose_policy("graceful");
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    taint_nodes(&mut world, &["n2"], &["node.kubernetes.io/unreachable:NoExecute"]);
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), ["n2-0"]);
+}
+
+/// A list of one object.
+fn listed<F>(fact: F, input: impl Fn(ObjectEvent<F>) -> EvictionInput) -> [EvictionInput; 3] {
+    let applied = ObjectEvent::Applied { fact, listed: true };
+    [ObjectEvent::ListStarted { silent_since: None }, applied, ObjectEvent::ListCompleted].map(input)
+}
+
+#[test]
+fn nothing_is_evicted_before_policies_are_listed() {
+    let config = EvictionConfig { policies: true, ..EvictionConfig::default() };
+    for absent in [false, true] {
+        let mut engine = EvictionEngine::new(config.clone());
+        let now = crate::common::script::at(1.0);
+        let tainted = node("n1").tainted([taint("maintenance:NoExecute")]);
+        for input in
+            listed(tainted, EvictionInput::Nodes).into_iter().chain(listed(pod("p"), EvictionInput::Pods))
+        {
+            engine.handle(input, now);
+        }
+        engine.tick(now.mono);
+        assert!(!engine.is_synced() && engine.next_effect(Lane::All, now).is_none());
+        if absent {
+            engine.handle(EvictionInput::PolicyDefinitionAbsent(true), now);
+        } else {
+            engine.handle(EvictionInput::Policies(ObjectEvent::ListStarted { silent_since: None }), now);
+            engine.handle(EvictionInput::Policies(ObjectEvent::ListCompleted), now);
+        }
+        engine.tick(now.mono);
+        assert!(engine.is_synced() && engine.next_effect(Lane::All, now).is_some(), "{absent}");
+    }
+}
+
+#[test]
+fn a_new_policy_counts_the_nodes_that_are_being_emptied() {
+    let mut world = cluster(Vec::new(), 1);
+    world.delays.termination = 120_000;
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+    world.set_policy(EvictionPolicy { nodes_at_once: Some(1), ..policy("one") });
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), ["n1-0", "n2-0"]);
 }
 
 #[test]

@@ -116,6 +116,31 @@ fn without_a_deadline_a_pod_may_never_leave() {
 }
 
 #[test]
+fn a_countdown_goes_on_beside_a_pod_that_may_never_leave() {
+    let mut world = cluster(vec![short(graceful(None))], 1);
+    world.add_pod("patient", "other", "n1", |fact| {
+        fact.tolerations = vec![toleration("maintenance", Some(300))];
+    });
+    world.add_budget("web", "web", min_available(3));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], MAINTENANCE);
+    let predicted = leaving(&listed(world), ReplacementReadiness::Never);
+    assert_eq!(predicted.keys().map(String::as_str).collect::<Vec<_>>(), ["patient"]);
+    assert!((299..=302).contains(&predicted["patient"].0), "{predicted:?}");
+}
+
+#[test]
+fn a_budget_that_requires_no_pod_is_not_met_without_healthy_ones() {
+    let mut world = cluster(vec![short(graceful(None))], 0);
+    ["a", "b"].iter().for_each(|name| world.add_pod(name, "web", "n1", |fact| fact.ready = Some(false)));
+    world.set_replicas("web", 2);
+    world.add_budget("web", "web", min_available(0));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], MAINTENANCE);
+    assert_eq!(leaving(&listed(world), ReplacementReadiness::Never), BTreeMap::new());
+}
+
+#[test]
 fn planned_changes_count_from_their_moment() {
     let mut world = cluster(vec![short(graceful(Some(600)))], 1);
     world.add_budget("web", "web", min_available(3));

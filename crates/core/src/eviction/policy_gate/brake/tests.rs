@@ -63,6 +63,21 @@ fn a_node_counts_while_pods_are_due_and_five_minutes_after_the_last_became_due()
 }
 
 #[test]
+fn a_node_counts_until_the_last_of_its_pods_is_not_due_any_more() {
+    let mut brake = brake(Some(1), None);
+    observe(&mut brake, 0, &[tainted("k", 0, LIVE)], 0);
+    brake.set_due(&on(0, "a"), &[("k", at(200))], at(200));
+    brake.set_due(&on(0, "b"), &[("k", at(100))], at(210));
+    assert_eq!(brake.next_timer(), Some(at(500)), "an earlier moment shortens nothing");
+    brake.pass_time(at(500));
+    brake.set_due(&on(0, "unknown"), &[], at(501));
+    brake.set_due(&on(0, "a"), &[], at(501));
+    assert_eq!(count(&brake, "k"), 1, "another pod is due");
+    brake.set_due(&on(0, "b"), &[], at(502));
+    assert_eq!(count(&brake, "k"), 0);
+}
+
+#[test]
 fn a_taint_that_was_found_counts_while_it_is_young() {
     let mut brake = brake(Some(1), None);
     observe(&mut brake, 0, &[tainted("k", 10, FOUND), tainted("old", -300, FOUND)], 0);

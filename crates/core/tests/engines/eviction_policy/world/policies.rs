@@ -37,6 +37,13 @@ impl World {
         self.send(EvictionInput::Policies(ObjectEvent::Deleted(object)));
     }
 
+    /// A policy cannot be decoded any more.
+    pub(crate) fn lose_policy(&mut self, name: &str) {
+        self.policies.retain(|one| *one.name != *name);
+        let object = ObjectRef { name: name.into(), uid: Some(Uid::new(name)), node: None };
+        self.send(EvictionInput::Policies(ObjectEvent::Undecodable(object)));
+    }
+
     /// Deletes the only policy, or creates it again.
     pub(crate) fn toggle_policy(&mut self) {
         self.policy_changed = Some(self.now + UNDER_WAY);
