@@ -173,7 +173,7 @@ impl PolicyGate {
         self.observe_emptied(subject);
     }
 
-    /// The eviction of a pod is in flight, or it terminates: its node is being emptied. Policies, or what they select, have changed.
+    /// The eviction of a pod may be sent, or it terminates: its node is being emptied under the policies that limit nodes.
     pub(crate) fn observe_emptied(&mut self, subject: &GateSubject<'_>) {
         let Self { objects, loads, .. } = self;
         for fact in objects.selecting(subject).filter(|fact| fact.policy.nodes_at_once.is_some()) {

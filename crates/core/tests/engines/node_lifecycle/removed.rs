@@ -46,16 +46,6 @@ fn a_node_that_is_gone_is_not_written_and_not_kept() {
 }
 
 #[test]
-fn a_node_whose_lease_is_gone_counts_by_its_status() {
-    let mut harness = NodeLifecycleHarness::new(&[("alpha", 3)]);
-    harness.kill(&["alpha0"]);
-    harness.submit(NodeLifecycleInput::Leases(ObjectEvent::Deleted(deleted("alpha0", None))));
-    assert_eq!(nodes(&harness), 3);
-    harness.pass(120);
-    assert_eq!(harness.tainted(), ["alpha0"]);
-}
-
-#[test]
 fn pods_that_are_gone_are_not_marked() {
     let mut harness = NodeLifecycleHarness::new(&[("alpha", 3)]);
     ["kept", "deleted", "unlisted"].iter().for_each(|pod| harness.bind(pod, "alpha0"));
