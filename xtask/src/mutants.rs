@@ -31,8 +31,11 @@ pub(crate) struct MutantsArgs {
     /// Only the part K of N equal parts, such as 3/200
     #[arg(long, value_name = "K/N", value_parser = part)]
     part: Option<(usize, usize)>,
+    /// Only files whose path contains this, such as eviction/cache
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    file: String,
     /// Only print the score of what was tried so far
-    #[arg(long, conflicts_with = "part")]
+    #[arg(long, conflicts_with_all = ["part", "file"])]
     score: bool,
 }
 
@@ -97,14 +100,14 @@ pub(crate) fn run(arguments: &MutantsArgs) -> Result<()> {
         // The checkout may be edited in the meantime.
         let copy = folder().join("checkout");
         sources::copy_to(&copy)?;
-        run_part(scope, arguments.part.unwrap_or((1, 1)), &copy, &mut results)?;
+        run_part(arguments, &copy, &mut results)?;
     }
     results.print(&proposed(scope, sources::root())?)
 }
 
 /// Tries a part of the changes of a scope, and prints the score.
 pub(crate) fn run_scope(scope: MutantScope, part: (usize, usize)) -> Result<()> {
-    run(&MutantsArgs { scope, part: Some(part), score: false })
+    run(&MutantsArgs { scope, part: Some(part), file: String::new(), score: false })
 }
 
 fn proposed(scope: MutantScope, root: &Path) -> Result<Vec<Mutant>> {
@@ -114,15 +117,15 @@ fn proposed(scope: MutantScope, root: &Path) -> Result<Vec<Mutant>> {
     Mutant::list(&sources::output(list.current_dir(root))?)
 }
 
-fn run_part(
-    scope: MutantScope,
-    (part, parts): (usize, usize),
-    copy: &Path,
-    results: &mut MutantScores,
-) -> Result<()> {
+fn run_part(arguments: &MutantsArgs, copy: &Path, results: &mut MutantScores) -> Result<()> {
+    let scope = arguments.scope;
+    let (part, parts) = arguments.part.unwrap_or((1, 1));
     let mutations = proposed(scope, copy)?;
-    let is_chosen =
-        |(number, mutation): &(usize, &Mutant)| number % parts == part - 1 && !results.is_settled(mutation);
+    let is_chosen = |(number, mutation): &(usize, &Mutant)| {
+        number % parts == part - 1
+            && mutation.file().contains(&arguments.file)
+            && !results.is_settled(mutation)
+    };
     let chosen: Vec<usize> =
         mutations.iter().enumerate().filter(is_chosen).map(|(number, _)| number).collect();
     if chosen.is_empty() {

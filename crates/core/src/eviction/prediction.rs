@@ -130,7 +130,8 @@ impl EvictionEngine {
 }
 
 impl PredictedCluster {
-    /// Pods of files may have no version: the engine would read them before it evicts them.
+    /// Pods of files may have no version, and none has one once its mark is removed until the watch delivers it: the engine
+    /// would read them before it evicts them.
     fn give_versions(&mut self) {
         let unversioned: Vec<(PodRef, bool)> = self.engine.cache.unversioned().collect();
         for (pod, is_marked) in unversioned {
@@ -170,11 +171,11 @@ impl PredictedCluster {
     /// Whether the passing of time changes nothing: only budgets without a deadline delay pods, and tries do not change a
     /// budget.
     fn waits_for_ever(&self) -> bool {
-        let EvictionStats { counting, held, due, in_hand, .. } = self.engine.stats();
+        let EvictionStats { counting, held, in_hand, .. } = self.engine.stats();
         let never = |one: DelayedEviction<'_>| {
             one.reason.category() == DelayCategory::Budget && one.forced_at.is_none()
         };
-        counting + held + due + in_hand == 0 && self.engine.delayed().all(never)
+        [counting, held, in_hand] == [0; 3] && self.engine.delayed().all(never)
     }
 
     fn carry_out(&mut self, effect: EvictionEffect, now: Now) {
@@ -206,7 +207,11 @@ impl PredictedCluster {
                 EvictionInput::Evicted { pod, result }
             }
         };
+        let is_unmarked = matches!(response, EvictionInput::Unmarked { .. });
         self.engine.handle(response, now);
+        if is_unmarked {
+            self.give_versions();
+        }
     }
 
     /// The pod terminates from now on.

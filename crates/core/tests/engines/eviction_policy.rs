@@ -16,7 +16,7 @@ mod status;
 mod unchanged;
 mod world;
 
-use taintward_core::eviction::EvictionNotice;
+use taintward_core::eviction::{EvictionEffect, EvictionNotice};
 use taintward_core::eviction_policy::{BudgetRespect, EvictionPolicy, SelectedTaint};
 use taintward_core::time::Span;
 use world::{World, min_available};
@@ -327,4 +327,17 @@ fn the_grace_period_is_capped_and_never_made_longer() {
         let [deletion] = &world.monitor.deletions[..] else { panic!("{:?}", world.monitor.deletions) };
         assert_eq!((deletion.grace, deletion.by_eviction_api), (expected, false), "{max}");
     }
+}
+
+#[test]
+fn the_eviction_api_sets_the_condition_itself() {
+    let mut world = cluster(vec![graceful(None)], 2);
+    world.add_budget("web", "web", min_available(4));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+    world.pass(30_000);
+    assert_eq!(left_on(&world, "n1"), 0);
+    let is_mark =
+        |(_, effect): &(i64, EvictionEffect)| matches!(effect, EvictionEffect::SetDisruptionTarget { .. });
+    assert!(!world.effects.iter().any(is_mark));
 }

@@ -63,7 +63,6 @@ impl PolicyGate {
         }
         forced.retain(|uid, _| objects.policy(uid).is_some());
         rates.retain(|uid| objects.policy(uid).is_some_and(|policy| policy.pods_per_minute.is_some()));
-        loads.retain_policies(|uid| objects.policy(uid).is_some_and(|policy| policy.nodes_at_once.is_some()));
         let is_counted = objects.policies().any(|fact| fact.policy.unavailable_per_workload.is_some());
         let begins = is_counted != readiness.is_counted();
         if begins {
@@ -164,13 +163,12 @@ impl PolicyGate {
         workload.filter(|_| self.readiness.is_counted()).cloned()
     }
 
-    /// The eviction of a pod was in flight before there was a policy: its node is being emptied.
+    /// The eviction of a pod was in flight before there was a policy: it leaves its node under those that limit nodes.
     pub(crate) fn observe_leaving(&mut self, subject: &GateSubject<'_>) {
         let is_limited = |fact: &EvictionPolicyFact| fact.policy.nodes_at_once.is_some();
         if self.objects.selecting(subject).any(is_limited) {
             self.loads.leave(subject.pod, subject.order);
         }
-        self.observe_emptied(subject);
     }
 
     /// The eviction of a pod may be sent, or it terminates: its node is being emptied under the policies that limit nodes.

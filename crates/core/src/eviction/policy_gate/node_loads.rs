@@ -142,11 +142,6 @@ impl NodeLoads {
         self.nodes.get(&pod.node).is_some_and(leaves)
     }
 
-    /// Policies without a limit, or that are gone, are forgotten.
-    pub(crate) fn retain_policies(&mut self, is_limited: impl Fn(&Uid) -> bool) {
-        self.emptied.retain(|policy, _| is_limited(policy));
-    }
-
     /// The limit of a policy may be lower than before: of too many nodes, each is admitted again once it has its turn.
     pub(crate) fn apply_limit(&mut self, policy: &Uid, limit: u32) {
         let Some(emptied) = self.emptied.get_mut(policy) else { return };
@@ -165,7 +160,7 @@ impl NodeLoads {
     /// Whether further pods of the node may leave it, so that it is one of at most `limit` nodes that are emptied under this
     /// policy.
     pub(crate) fn may_empty(&self, policy: &Uid, node: &NodeName, limit: u32) -> bool {
-        let Some(emptied) = self.emptied.get(policy) else { return limit > 0 };
+        let Some(emptied) = self.emptied.get(policy) else { return true };
         let is_emptied = emptied.nodes.contains(node);
         let others = emptied.nodes.len() - usize::from(is_emptied);
         is_emptied && !emptied.not_admitted.contains(node) || others < limit as usize

@@ -25,12 +25,10 @@ impl Readiness {
         *self = Self { is_counted: on, leaving: core::mem::take(&mut self.leaving), ..Self::default() };
     }
 
-    /// A pod was ready for this workload, and is for that one now.
+    /// A pod was ready for this workload, and is for that one now, while they are counted.
     pub(crate) fn change(&mut self, before: Option<&Workload>, after: Option<&Workload>) {
-        if self.is_counted && before != after {
-            before.into_iter().for_each(|workload| decrement(&mut self.ready, workload));
-            after.into_iter().for_each(|workload| increment(&mut self.ready, workload));
-        }
+        before.into_iter().for_each(|workload| decrement(&mut self.ready, workload));
+        after.into_iter().for_each(|workload| increment(&mut self.ready, workload));
     }
 
     /// The eviction of a ready pod may be sent.

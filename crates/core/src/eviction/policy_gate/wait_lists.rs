@@ -95,6 +95,7 @@ pub(crate) struct WaitingPod {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct WaitLists {
     pods: BTreeMap<PodRef, WaitingPod>,
+    /// None is empty.
     lists: BTreeMap<WaitList, BTreeSet<QueueKey>>,
     /// Lists of which a pod has its turn.
     turns: BTreeSet<WaitList>,
@@ -228,7 +229,7 @@ impl WaitLists {
         if pods.is_empty() {
             self.lists.remove(list);
         }
-        self.turns.extend((is_one && !keys.is_empty()).then(|| list.clone()));
+        self.turns.extend(is_one.then(|| list.clone()));
         keys.into_iter().filter_map(|key| self.give_turn(key)).collect()
     }
 

@@ -45,3 +45,29 @@ impl NextStep {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_removed_as_planned_unless_the_pod_leaves_or_is_due_before() {
+        let (at, later) = (Mono::from_secs(30), Mono::from_secs(31));
+        let exempt = |exemption| Outcome::Stays(StayReason::Exempt(exemption));
+        for (outcome, fits) in [
+            (Outcome::Leaves { due: at }, false),
+            (Outcome::StaysUntil(Mono::from_secs(29)), false),
+            (Outcome::StaysUntil(at), true),
+            (Outcome::StaysUntil(later), true),
+            (Outcome::Stays(StayReason::NoTaint), true),
+            (exempt(EvictionExemption::Undecodable), true),
+            (exempt(EvictionExemption::Terminating), false),
+            (exempt(EvictionExemption::Finished), false),
+        ] {
+            assert_eq!(NextStep::ClearMark.fits(outcome, true, at), fits, "{outcome:?}");
+        }
+        for outcome in [Outcome::StaysUntil(later), Outcome::Stays(StayReason::NoTaint)] {
+            assert!(!NextStep::ClearMark.fits(outcome, false, at), "{outcome:?}: there is no mark");
+        }
+    }
+}

@@ -5,9 +5,11 @@ use crate::common::script::{Script, at, failed, tainted_node, well};
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, LiveRead};
 use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
-use taintward_core::identity::ResourceVersion;
+use taintward_core::fact::{PodFact, PodLifePhase};
+use taintward_core::identity::{NodeName, ResourceVersion};
 use taintward_core::object_event::ObjectEvent;
-use taintward_core::testkit::{pod, toleration};
+use taintward_core::testkit::{pod, pod_ref, toleration};
+use taintward_core::time::Span;
 use taintward_core::toleration::Toleration;
 
 fn never() -> EvictionConfig {
@@ -238,4 +240,82 @@ fn s2_a_pod_that_was_edited_needs_another_read_of_its_node() {
     };
     assert_eq!(requests(&[]), "cmlmd");
     assert_eq!(requests(&[toleration("other", None)]), "cmlcmd");
+}
+
+/// A mark is removed before a pause only if it would be older than 45 s at the pause's end (S9).
+#[test]
+fn s9_a_mark_stays_during_a_pause_that_ends_by_its_limit() {
+    for (takes, cleared) in [(14.995, 0), (15.005, 1)] {
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
+        let mut first = true;
+        script.run(60.0, |when, effect| match effect {
+            EvictionEffect::DeletePod { .. } if std::mem::take(&mut first) => {
+                let failure = ApiFailure::Throttled(Some(Span::from_secs(30)));
+                (failed(effect, at(when).mono, failure), takes)
+            }
+            other => (well(other, at(when).mono), 0.0),
+        });
+        let clears = script.times(|effect| matches!(effect, EvictionEffect::ClearDisruptionTarget { .. }));
+        assert_eq!((clears.len(), script.deletes().len()), (cleared, 2), "{takes}: {clears:?}");
+    }
+}
+
+/// The pod waited for the read of its node when it was reported as gone; now it waits until its mark is removed.
+#[test]
+fn s9_a_read_that_a_pod_waits_for_no_more_gives_it_no_turn() {
+    let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
+    let mut script = Script::tainted(never, pod("p").at_version(40));
+    let Some(EvictionEffect::ReadNode { .. }) = script.next() else { panic!("its node is read first") };
+    assert_eq!(script.next(), None);
+    script.send(1.5, EvictionInput::Pods(ObjectEvent::Deleted(pod_ref("p").into())));
+    let fact = PodFact { marked: true, ..pod("p").at_version(50).tolerates([toleration("k", None)]) };
+    script.send(1.6, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+    let read = EvictionEffect::ReadNode { node: NodeName::new("n1") };
+    script.send(2.0, well(&read, at(1.0).mono));
+    assert_eq!(script.next(), None);
+    script.run(40.0, |when, effect| (well(effect, at(when).mono), 0.0));
+    let clears = script.times(|effect| matches!(effect, EvictionEffect::ClearDisruptionTarget { .. }));
+    assert!(clears.len() == 1 && clears[0] > 31.0, "{clears:?}");
+}
+
+/// The taint goes while the mark is being removed until a retry: it is not retried.
+#[test]
+fn s9_a_pod_that_stays_is_not_read_after_its_mark_is_removed() {
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
+    script.run(20.0, |when, effect| match effect {
+        EvictionEffect::DeletePod { .. } => {
+            (failed(effect, at(when).mono, ApiFailure::Throttled(Some(Span::from_secs(30)))), 19.0)
+        }
+        other => (well(other, at(when).mono), 0.0),
+    });
+    let delete = script.requested.last().map(|(_, effect)| effect.clone()).expect("it was deleted");
+    let lost = failed(&delete, at(1.0).mono, ApiFailure::Throttled(Some(Span::from_secs(30))));
+    script.send(20.01, lost);
+    script.send(
+        20.01,
+        EvictionInput::Nodes(ObjectEvent::Applied { fact: tainted_node(101, &[]), listed: false }),
+    );
+    let before = script.requested.len();
+    script.run(120.0, |when, effect| (well(effect, at(when).mono), 0.0));
+    let later: Vec<_> = script.requested[before..].iter().map(|(_, effect)| effect.clone()).collect();
+    assert!(matches!(later[..], [EvictionEffect::ClearDisruptionTarget { .. }]), "{later:?}");
+}
+
+/// Another client has deleted it, or its containers have ended: its object is left alone (S10).
+#[test]
+fn s10_the_mark_of_a_pod_that_is_exempt_now_stays() {
+    for phase in [PodLifePhase::Terminating, PodLifePhase::Finished] {
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
+        script.run(120.0, |when, effect| match effect {
+            EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Conflict), 0.0),
+            EvictionEffect::ReadPod { pod: it, .. } => {
+                let fact = PodFact { marked: true, life_phase: phase, ..pod("p").at_version(300) };
+                let result = Ok(LiveRead::Found(fact));
+                (EvictionInput::PodRead { pod: it.clone(), result, half_deleted: false }, 0.0)
+            }
+            other => (well(other, at(when).mono), 0.0),
+        });
+        let last = script.requested.last().map(|(_, effect)| effect);
+        assert!(matches!(last, Some(EvictionEffect::ReadPod { .. })), "{phase:?}: {last:?}");
+    }
 }

@@ -158,3 +158,21 @@ fn after_a_refusal_a_deletion_proves_nothing() {
     script.notices.extend(script.engine.take_notices());
     assert_eq!(signs(&script), (0, 0));
 }
+
+/// The watch delivers the own mark late, when no DELETE is in flight.
+#[test]
+fn the_own_mark_that_arrives_late_is_no_deletion_by_another() {
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
+    let mut first = true;
+    let mut serve = |when, effect: &EvictionEffect| match effect {
+        EvictionEffect::DeletePod { .. } if std::mem::take(&mut first) => {
+            (failed(effect, at(when).mono, ApiFailure::Conflict), 0.0)
+        }
+        EvictionEffect::ReadPod { .. } => (well(effect, at(when).mono), 0.5),
+        other => (well(other, at(when).mono), 0.0),
+    };
+    script.run(1.2, &mut serve);
+    script.send(1.3, reported(200, false, PodLifePhase::Live));
+    script.run(3.0, &mut serve);
+    assert_eq!((signs(&script), script.deletes().len()), ((0, 0), 2));
+}

@@ -96,3 +96,27 @@ fn p44_the_request_after_a_lost_response_has_a_longer_timeout() {
     });
     assert_eq!(slow, [false, true]);
 }
+
+/// A read that arrives too late shows no more whether the deletion was interrupted: it failed, and the pod is read again.
+#[test]
+fn s10_a_late_read_completes_no_deletion() {
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p").at_version(40));
+    let mut deletes = 0;
+    script.run(6.0, |when, effect| match effect {
+        EvictionEffect::DeletePod { .. } => {
+            deletes += 1;
+            (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.0)
+        }
+        EvictionEffect::ReadPod { pod: it, .. } => {
+            let mut fact = pod("p").at_version(300);
+            (fact.life_phase, fact.marked) = (PodLifePhase::Terminating, true);
+            let result = Ok(LiveRead::Found(fact));
+            (EvictionInput::PodRead { pod: it.clone(), result, half_deleted: true }, 4.6)
+        }
+        other => (well(other, at(when).mono), 0.0),
+    });
+    let reads = script.times(|effect| matches!(effect, EvictionEffect::ReadPod { .. }));
+    assert_eq!((deletes, reads.len()), (1, 2), "{:?}", script.requested);
+    let failures: Vec<u32> = script.engine.failing_evictions().map(|failing| failing.failures).collect();
+    assert_eq!(failures, [2], "the DELETE, and the read that was late");
+}

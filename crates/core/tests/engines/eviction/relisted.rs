@@ -162,3 +162,34 @@ fn an_event_of_a_nodes_predecessor_does_not_show_that_the_node_exists() {
     assert_eq!(due(&engine, "p", 21.0), None);
     engine.handle(nodes(ObjectEvent::Deleted(ObjectRef::node(&NodeName::new("n1"), None))), at(22.0));
 }
+
+/// What happens after the second of a `timeAdded` has ended has another `timeAdded`.
+#[test]
+fn s4_a_gap_that_begins_when_the_second_of_a_taint_has_ended_moves_no_start() {
+    for (silent_since, expected) in [(11.0, 30.1), (10.999, 31.0)] {
+        let mut script = Script::new(EvictionConfig::default());
+        script.send(10.1, nodes(applied(old_node(100, "k"))));
+        let fact = old_pod("p", 40, vec![toleration("k", Some(20))]);
+        script.send(10.1, pods(applied(fact)));
+        script.send(20.0, nodes(list_started(silent_since)));
+        script.send(20.0, nodes(ObjectEvent::Applied { fact: old_node(101, "k"), listed: true }));
+        script.send(20.0, nodes(ObjectEvent::ListCompleted));
+        assert_eq!(due(&script.engine, "p", 20.0), Some(at(expected).mono), "{silent_since}");
+    }
+}
+
+/// Objects of files have no versions, which could show that nothing has happened.
+#[test]
+fn s3_a_node_without_versions_may_have_another_taint_after_a_gap() {
+    let node = |second| NodeFact {
+        version: None,
+        taints_changed: Some(Wall::from_secs(EPOCH + second)),
+        ..tainted_node(1, &[("k", None)])
+    };
+    let mut script = Script::new(EvictionConfig::default());
+    script.send(10.1, nodes(applied(node(10))));
+    script.send(10.1, pods(applied(old_pod("p", 40, vec![toleration("k", Some(20))]))));
+    script.send(20.0, nodes(list_started(12.0)));
+    script.send(20.0, nodes(ObjectEvent::Applied { fact: node(15), listed: true }));
+    assert_eq!(due(&script.engine, "p", 20.0), Some(at(36.0).mono));
+}

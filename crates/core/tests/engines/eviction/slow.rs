@@ -300,3 +300,25 @@ fn d4_a_deletion_by_the_uid_alone_has_a_confirmation_of_its_own() {
         assert!(anew >= 1, "another pod at {other}: the node was not read again");
     }
 }
+
+/// An admission webhook takes longer than the request may: a pause would only be added to that. The server that responds late
+/// gets its pause.
+#[test]
+fn d3_only_a_lost_deletion_that_took_long_is_followed_up_at_once() {
+    let (lost, rejected) = (ApiFailure::Unavailable, ApiFailure::Rejected);
+    for (failure, takes, pauses) in [(lost, 1.5, false), (lost, 0.5, true), (rejected, 1.5, true)] {
+        let mut script = Script::tainted(never(), pod("p").at_version(40));
+        let mut first = true;
+        script.run(10.0, |when, effect| match effect {
+            EvictionEffect::DeletePod { .. } if std::mem::take(&mut first) => {
+                (failed(effect, at(when).mono, failure), takes)
+            }
+            other => (well(other, at(when).mono), 0.0),
+        });
+        let responded = script.deletes()[0] + takes - 0.005;
+        let next = script.requested.iter().map(|(when, _)| *when).find(|when| *when > responded);
+        let pause = next.expect("it is retried") - responded;
+        assert_eq!(pause > 0.05, pauses, "{failure:?} after {takes} s: {pause}");
+        assert_eq!(script.deletes().len(), 2);
+    }
+}

@@ -4,6 +4,7 @@
 use super::world::World;
 use super::{EvictionPolicy, cluster, graceful, left_on, min_available, policy, taint_nodes};
 use crate::common::EPOCH;
+use taintward_core::admission::LabelSelector;
 use taintward_core::fact::HoldPeriod;
 use taintward_core::testkit::toleration;
 use taintward_core::time::Wall;
@@ -164,4 +165,19 @@ fn no_hold_applies_to_a_pod_that_kube_controller_manager_evicts() {
     taint_nodes(&mut world, &["n1", "n2"], MAINTENANCE);
     world.pass(1_000);
     assert_eq!((left_on(&world, "n1"), left_on(&world, "n2")), (0, 1));
+}
+
+#[test]
+fn a_new_label_of_the_node_selects_the_policy_that_forbids_holds() {
+    let nodes = LabelSelector::of_labels([("pool", "strict")]);
+    let strict = EvictionPolicy { allow_holds: false, nodes, ..policy("strict") };
+    let mut world = at_10(vec![strict]);
+    hold_pod(&mut world, "n1-0", &[(10, 1_000)]);
+    world.pass(500);
+    taint_nodes(&mut world, &["n1"], MAINTENANCE);
+    world.pass(5_000);
+    assert_eq!(left_on(&world, "n1"), 1);
+    world.change_node("n1", |fact| fact.labels = Some(Box::new([("pool".into(), "strict".into())].into())));
+    world.pass(1_000);
+    assert_eq!(left_on(&world, "n1"), 0);
 }

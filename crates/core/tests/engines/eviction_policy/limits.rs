@@ -1,9 +1,12 @@
 //! Tests limits and waves: they delay, and forget no pod.
 
+use super::world::World;
 use super::{EvictionPolicy, cluster, left_on, policy, taint_nodes};
 use taintward_core::eviction::EvictionEffect;
 use taintward_core::eviction_policy::{UnavailableLimit, WaveOrder};
 use taintward_core::fact::PodOwnerKind;
+use taintward_core::node_limit::NodeLimit;
+use taintward_core::testkit::toleration;
 use taintward_core::time::Span;
 
 const TAINT: [&str; 1] = ["maintenance:NoExecute"];
@@ -273,4 +276,51 @@ fn a_wave_waits_for_the_one_before_no_longer_than_its_timeout() {
     assert_eq!(world.monitor.names(), ["low", "middle"]);
     world.pass(2_000);
     assert_eq!(world.monitor.names(), ["low", "middle", "high"]);
+}
+
+#[test]
+fn a_pod_that_the_brake_delays_holds_up_no_wave() {
+    let ordered = EvictionPolicy { order: Some(WaveOrder::default()), ..policy("ordered") };
+    let mut world = World::with_brake(Some(NodeLimit { nodes: Some(1), percent: None }), vec![ordered]);
+    let tolerates = |key: &str| vec![toleration(key, None)];
+    for node in ["n1", "n2", "n3"] {
+        world.add_node(node, "general");
+        world
+            .add_pod(&format!("{node}-low"), "web", node, |fact| fact.tolerations = tolerates("maintenance"));
+    }
+    world.add_pod("high", "web", "n3", |fact| (fact.priority, fact.tolerations) = (1_000, tolerates("k")));
+    world.pass(1_000);
+    ["n1", "n2", "n3"].iter().for_each(|node| world.set_taints(node, &["k:NoExecute"]));
+    world.pass(10_000);
+    assert_eq!((world.monitor.names().len(), world.reasons().len()), (0, 3), "{:?}", world.reasons());
+    world.set_taints("n3", &["k:NoExecute", "maintenance:NoExecute"]);
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["high"]);
+}
+
+#[test]
+fn a_pace_is_used_fully() {
+    let mut world = cluster(vec![EvictionPolicy { pods_per_minute: Some(6), ..policy("slow") }], 0);
+    (0..12).for_each(|at| world.add_pod(&format!("n1-{at}"), "web", "n1", |_| {}));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(61_000);
+    assert_eq!(world.monitor.names().len(), 6, "an own eviction counts once");
+}
+
+#[test]
+fn the_time_of_a_wave_counts_from_its_first_pod() {
+    let order = Some(WaveOrder { timeout: Some(Span::from_secs(20)) });
+    let mut world = cluster(vec![EvictionPolicy { order, ..policy("ordered") }], 0);
+    world.delays.termination = 600_000;
+    world.add_pod("low", "low", "n1", |_| {});
+    world.add_pod("high", "high", "n1", |fact| fact.priority = 100);
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(15_000);
+    world.add_pod("late", "late", "n1", |_| {});
+    world.pass(4_000);
+    assert_eq!(world.monitor.names(), ["low", "late"]);
+    world.pass(2_000);
+    assert_eq!(world.monitor.names(), ["low", "late", "high"]);
 }

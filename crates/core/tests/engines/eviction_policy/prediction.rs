@@ -4,17 +4,19 @@ use super::random::{NODES, limits};
 use super::world::{World, min_available};
 use super::{EvictionPolicy, cluster, graceful, policy, taint_nodes};
 use crate::cases::cases;
+use crate::common::EPOCH;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::iter;
 use taintward_core::engine::Engine as _;
 use taintward_core::eviction::{EvictionInput, EvictionScenario, PredictedEviction, ReplacementReadiness};
 use taintward_core::eviction_policy::{SelectedTaint, WaveOrder};
+use taintward_core::fact::HoldPeriod;
 use taintward_core::node_limit::NodeLimit;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::taint::Taint;
 use taintward_core::testkit::{taint, toleration};
-use taintward_core::time::{Mono, Span};
+use taintward_core::time::{Mono, Span, Wall};
 
 const MAINTENANCE: &[&str] = &["maintenance:NoExecute"];
 
@@ -281,4 +283,27 @@ proptest! {
             prop_assert!(latest.is_none_or(|latest| *at <= latest.plus(LATENCY)), "{left:?} {least:?}");
         }
     }
+}
+
+/// A previous process has marked it: its mark is removed, and set again.
+#[test]
+fn the_countdown_of_a_marked_pod_goes_on() {
+    let mut world = cluster(Vec::new(), 1);
+    world.change_pod("n1-0", |fact| {
+        (fact.marked, fact.tolerations) = (true, [toleration("maintenance", Some(60))].into());
+    });
+    taint_nodes(&mut world, &["n1"], MAINTENANCE);
+    let leaves = leaving(&listed(world), ReplacementReadiness::Never);
+    assert!((59..=61).contains(&leaves["n1-0"].0), "{leaves:?}");
+}
+
+#[test]
+fn a_held_pod_leaves_when_its_hold_ends() {
+    let mut world = cluster(Vec::new(), 1);
+    let wall = |seconds| Wall::from_secs(EPOCH + seconds);
+    let held = [HoldPeriod { since: wall(0), until: wall(100) }];
+    world.change_node("n1", |fact| fact.holds = Some(held.into()));
+    taint_nodes(&mut world, &["n1"], MAINTENANCE);
+    let leaves = leaving(&listed(world), ReplacementReadiness::Never);
+    assert!((97..=101).contains(&leaves["n1-0"].0), "{leaves:?}");
 }

@@ -176,3 +176,27 @@ fn a_policy_governs_the_pods_whose_eviction_is_under_way() {
     }
     assert_eq!((most, status(&world).governed), (4, 0));
 }
+
+#[test]
+fn a_budget_changes_a_status_only_while_pods_wait() {
+    let mut world = cluster(vec![graceful(None)], 1);
+    world.add_budget("web", "web", min_available(3));
+    world.pass(1_000);
+    assert!(world.engine.take_policy_changes(), "they are new");
+    world.add_budget("web", "web", min_available(2));
+    world.pass(1_000);
+    assert!(!world.engine.take_policy_changes(), "no pod waits");
+    world.set_policy(graceful(None));
+    world.pass(100);
+    world.add_budget("web", "web", min_available(3));
+    world.pass(1_000);
+    assert!(world.engine.take_policy_changes(), "the policy has changed, whatever follows");
+    taint_nodes(&mut world, &["n1"], &["maintenance:NoExecute"]);
+    world.pass(1_000);
+    assert!(world.engine.take_policy_changes());
+    world.pass(1_000);
+    assert!(!world.engine.take_policy_changes());
+    world.add_budget("web", "web", min_available(4));
+    world.pass(1_000);
+    assert!(world.engine.take_policy_changes(), "a message names what the budget requires");
+}

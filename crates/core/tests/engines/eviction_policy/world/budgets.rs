@@ -15,6 +15,12 @@ impl World {
         self.count_budgets(app);
     }
 
+    pub(crate) fn remove_budget(&mut self, name: &str) {
+        self.budgets.remove(name);
+        let object = ObjectRef { name: name.into(), uid: Some(Uid::new(name)), node: None };
+        self.send(EvictionInput::Budgets(ObjectEvent::Deleted(object)));
+    }
+
     /// The object of a budget cannot be decoded any more.
     pub(crate) fn lose_budget(&mut self, name: &str) {
         let object = ObjectRef { name: name.into(), uid: Some(Uid::new(name)), node: None };
