@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a cluster without what a test put there fails the test")]
 
 mod brake;
+mod brake_counts;
 mod changes;
 mod holds;
 mod limits;

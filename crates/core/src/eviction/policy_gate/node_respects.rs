@@ -1,8 +1,6 @@
 //! Keeps what annotations of nodes say about their taints, as policies.
 
-use crate::eviction_policy::{
-    BudgetRespect, EvictionPolicy, EvictionPolicyFact, RecordedPolicyStatus, SelectedTaint,
-};
+use crate::eviction_policy::{BudgetRespect, EvictionPolicy, EvictionPolicyFact, RecordedPolicyStatus};
 use crate::fact::{NodeRespect, RESPECT_BUDGETS, TaintRespect};
 use crate::identity::{NodeName, Uid};
 use crate::taint::Taint;
@@ -72,7 +70,6 @@ fn fact(node: &NodeName, respect: &TaintRespect) -> EvictionPolicyFact {
     let TaintRespect { key, value, deadline, .. } = respect;
     let policy = EvictionPolicy {
         name: format!("of node {node} ({RESPECT_BUDGETS})").into(),
-        taints: [SelectedTaint { key: key.clone(), values: [value.clone()].into() }].into(),
         budgets: Some(BudgetRespect { deadline: *deadline }),
         ..EvictionPolicy::default()
     };

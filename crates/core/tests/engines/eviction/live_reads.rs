@@ -198,3 +198,40 @@ fn d11_a_read_of_a_node_that_could_not_be_decoded_meanwhile_is_applied_at_once()
     script.send(4.1, node_read(4.0, tainted_node(101, &[("k", Some(2))])));
     assert!(matches!(script.next(), Some(EvictionEffect::DeletePod { .. })));
 }
+
+#[test]
+fn d5_a_read_of_a_node_counts_until_the_limit_of_its_age() {
+    for (takes, goes) in [(4.495, true), (4.505, false)] {
+        let mut script = Script::tainted(never(), pod("p").at_version(40));
+        script.run(5.52, |when, effect| match effect {
+            EvictionEffect::ReadNode { .. } => (well(effect, at(when).mono), takes),
+            other => (well(other, at(when).mono), 10.0),
+        });
+        assert_eq!(script.deletes(), if goes { vec![5.51] } else { Vec::new() }, "{takes} s");
+        let is_stalled = script.engine.stats().stall.is_some();
+        assert_eq!(is_stalled, !goes, "{takes} s: a read that is too late brings no pod further");
+    }
+}
+
+/// The watch may be late, but a node that is not found again and again may be gone with its event.
+#[test]
+fn only_reads_that_do_not_find_a_node_again_and_again_show_that_events_were_missed() {
+    for (failure, expected) in [
+        (ApiFailure::NotFound, [0, 0, 1, 1, 1]),
+        (ApiFailure::Unavailable, [0; 5]),
+        (ApiFailure::Forbidden, [0; 5]),
+    ] {
+        let mut script = Script::tainted(never(), pod("p").at_version(40));
+        let mut seen = Vec::new();
+        for reads in 1..=5 {
+            while node_reads(&script).len() < reads {
+                let until = script.now + 0.01;
+                script.run(until, |when, effect| (failed(effect, at(when).mono, failure), 0.0));
+            }
+            let is_notice =
+                |notice: &&EvictionNotice| matches!(notice, EvictionNotice::ResourceVersionWentBack);
+            seen.push(script.notices.iter().filter(is_notice).count());
+        }
+        assert_eq!(seen, expected, "{failure:?}");
+    }
+}

@@ -1,8 +1,11 @@
 //! Tests which notices an event causes, and that it causes none twice.
 
-use crate::common::script::at;
+use crate::common::script::{Script, at, failed, well};
+use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::Engine;
-use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput, EvictionNotice};
+use taintward_core::eviction::{
+    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice,
+};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::testkit::{node, pod, taint, toleration, toleration_of};
@@ -58,4 +61,58 @@ fn a_toleration_that_is_not_understood_is_reported_once_and_again_after_it_was()
     assert_eq!(notices(6, unknown("b")), 0, "it still is not");
     assert_eq!(notices(7, toleration("k", None)), 0);
     assert_eq!(notices(8, unknown("b")), 1);
+}
+
+#[test]
+fn a_taint_with_another_value_is_reported_with_what_it_does_to_each_pod() {
+    let mut script = Script::new(EvictionConfig::default());
+    let tainted = |version, text: &str| {
+        let fact = node("n1").at_version(version).tainted([taint(text)]);
+        EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false })
+    };
+    script.send(1.0, tainted(100, "k=one:NoExecute"));
+    for (name, tolerations) in [
+        ("stays", vec![toleration("k", None)]),
+        ("leaves-1", Vec::new()),
+        ("leaves-2", Vec::new()),
+        ("early", vec![toleration("k", Some(60))]),
+        ("late", vec![toleration("k", Some(90))]),
+    ] {
+        let fact = pod(name).at_version(40).tolerates(tolerations);
+        script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+    }
+    script.engine.take_notices();
+    script.send(2.0, tainted(101, "k=two:NoExecute"));
+    let notices = script.engine.take_notices();
+    let found = notices.iter().find_map(|notice| match notice {
+        EvictionNotice::NodeTaintsChanged { impact, .. } => Some(impact),
+        _ => None,
+    });
+    let impact = found.expect("the value has changed");
+    assert_eq!((impact.staying, impact.due, impact.counting, impact.held), (1, 2, 2, 0));
+    assert_eq!(impact.deadlines, Some((at(61.0).mono, at(91.0).mono)));
+    script.send(3.0, tainted(102, "k=two:NoExecute"));
+    assert!(script.engine.take_notices().is_empty(), "nothing has changed");
+}
+
+/// A stall begins when requests for due pods fail, and ends with the first that succeeds; the removal of a mark is none.
+#[test]
+fn a_stall_ends_when_a_request_of_a_due_pod_succeeds() {
+    let mut script = Script::tainted(EvictionConfig::default(), pod("a").at_version(40));
+    let fact = pod("b").at_version(41);
+    script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+    let serve = |marks: f64| {
+        move |when: f64, effect: &EvictionEffect| match effect {
+            EvictionEffect::SetDisruptionTarget { name, .. } if name.name() == "b" => {
+                (well(effect, at(when).mono), marks)
+            }
+            EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Rejected), 0.02),
+            other => (well(other, at(when).mono), 0.0),
+        }
+    };
+    script.run(1.04, serve(0.05));
+    let stall = script.engine.stats().stall;
+    assert_eq!(stall.map(|stall| stall.since), Some(at(1.03).mono), "{:?}", script.requested);
+    script.run(1.07, serve(0.05));
+    assert_eq!(script.engine.stats().stall, None, "the mark of b was set");
 }

@@ -1,10 +1,13 @@
 //! Tests rejections that end: every pod that became due meanwhile leaves soon, and none is tried at full rate before.
 
+use crate::common::script::{Script, at, failed, well};
 use crate::fleet::{Dice, Fleet, FleetFate};
 use std::collections::BTreeMap;
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::EvictionEffect;
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::identity::Uid;
+use taintward_core::object_event::ObjectEvent;
+use taintward_core::testkit::pod;
 use taintward_core::time::Span;
 
 /// How late the last pod may leave after the first request that succeeds.
@@ -187,7 +190,7 @@ fn d5_slow_reads_delay_evictions_by_the_time_that_they_take() {
         assert_eq!(stats.stall.is_some(), !leaves, "{takes} s: {stats:?}");
         for (when, effect, _) in &fleet.sent {
             let EvictionEffect::DeletePod { confirmed, .. } = effect else { continue };
-            let age = crate::common::script::at(*when).mono.since(*confirmed).as_secs_f64();
+            let age = at(*when).mono.since(*confirmed).as_secs_f64();
             assert!(age <= 4.5, "{takes} s: confirmed {age} s ago");
         }
     }
@@ -252,7 +255,7 @@ fn d5_slow_deletions_begin_with_a_new_read() {
     let mut ages = [0.0_f64; 2];
     fleet.run(60.0, |fleet, effect| match effect {
         EvictionEffect::DeletePod { name, confirmed, .. } => {
-            let age = crate::common::script::at(fleet.now).mono.since(*confirmed).as_secs_f64();
+            let age = at(fleet.now).mono.since(*confirmed).as_secs_f64();
             let is_slow = name.namespace() == "slow";
             if fleet.now > 10.0 {
                 ages[usize::from(is_slow)] = ages[usize::from(is_slow)].max(age);
@@ -286,4 +289,27 @@ fn l6_slow_deletions_take_no_place_of_quick_ones() {
     assert!((20..=16 + 96).contains(&most), "{most} at a time");
     let late = fleet.left.iter().map(|(uid, left)| left - fleet.due[uid]).fold(0.0, f64::max);
     assert!(fleet.left.len() == 100 && late <= 1.5, "{} left, {late} s late", fleet.left.len());
+}
+
+/// The API server is not hit by all of them in the same moment.
+#[test]
+fn d3_when_rejections_end_the_retries_are_spread() {
+    let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
+    let mut script = Script::tainted(never, pod("p").at_version(40));
+    for at in 0..200 {
+        let fact = pod(&format!("p{at:03}")).at_version(40);
+        script.send(1.0, EvictionInput::Pods(ObjectEvent::Applied { fact, listed: false }));
+    }
+    script.run(40.0, |when, effect| match effect {
+        EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Forbidden), 0.0),
+        other => (well(other, at(when).mono), 0.0),
+    });
+    let before = script.deletes().len();
+    script.run(60.0, |when, effect| (well(effect, at(when).mono), 0.0));
+    let mut by_moment = BTreeMap::new();
+    for when in &script.deletes()[before..] {
+        *by_moment.entry((when * 100.0).round() as i64).or_insert(0) += 1;
+    }
+    assert_eq!(by_moment.values().sum::<usize>(), 201);
+    assert!(by_moment.values().all(|count| *count < 30), "{by_moment:?}");
 }

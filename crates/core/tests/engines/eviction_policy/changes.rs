@@ -309,3 +309,17 @@ fn an_eviction_without_a_response_is_followed_by_a_read_before_the_pod_waits() {
     let is_read = |(_, effect): &&(i64, EvictionEffect)| matches!(effect, EvictionEffect::ReadPod { .. });
     assert_eq!(world.effects.iter().filter(is_read).count(), 1);
 }
+
+/// Its eviction fails, and it waits up to half a minute for the next attempt.
+#[test]
+fn a_pod_that_waits_for_a_retry_is_deleted_at_the_deadline_of_its_policy() {
+    for deadline in [50, 60, 70, 80] {
+        let mut world = cluster(vec![graceful(Some(deadline))], 1);
+        world.unavailable.insert("n1-0".into());
+        taint_nodes(&mut world, &["n1"], &TAINT);
+        let tainted = world.now;
+        world.pass(1_000 * deadline + 5_000);
+        let deleted = world.monitor.deleted_at("n1-0").unwrap() - tainted - 1_000 * deadline;
+        assert!((0..500).contains(&deleted), "{deleted} ms after {deadline} s");
+    }
+}

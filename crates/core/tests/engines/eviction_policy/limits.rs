@@ -324,3 +324,38 @@ fn the_time_of_a_wave_counts_from_its_first_pod() {
     world.pass(2_000);
     assert_eq!(world.monitor.names(), ["low", "late", "high"]);
 }
+
+#[test]
+fn a_pod_that_becomes_unready_by_itself_is_missed() {
+    let limit = Some(UnavailableLimit { replicas: Some(1), percent: None });
+    let careful = EvictionPolicy { unavailable_per_workload: limit, ..policy("careful") };
+    let mut world = cluster(vec![careful], 1);
+    world.change_pod("n3-0", |fact| fact.ready = Some(false));
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(10_000);
+    assert_eq!(world.monitor.names(), [""; 0]);
+    world.change_pod("n3-0", |fact| fact.ready = Some(true));
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["n1-0"]);
+}
+
+/// The store was restored: the pod that another client had deleted lives.
+#[test]
+fn a_pod_that_lives_although_it_was_terminating_empties_no_node() {
+    let one = EvictionPolicy { nodes_at_once: Some(1), ..policy("one") };
+    let mut world = cluster(vec![one], 1);
+    world.change_pod("n1-0", |fact| fact.tolerations = vec![toleration("maintenance", None)]);
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(1_000);
+    world.pods.get_mut("n1-0").unwrap().is_terminating = true;
+    world.change_pod("n1-0", |_| {});
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.pass(10_000);
+    assert_eq!(world.monitor.names(), [""; 0]);
+    world.pods.get_mut("n1-0").unwrap().is_terminating = false;
+    world.change_pod("n1-0", |_| {});
+    world.pass(1_000);
+    assert_eq!(world.monitor.names(), ["n2-0"]);
+}
