@@ -105,6 +105,7 @@ mod tests {
         assert_eq!(seconds(&nodes("a", 2, 3)), [None; 3]);
         let large = seconds(&nodes("a", 40, 60));
         assert_eq!(large[..2], [Some(50), Some(150)]);
+        assert_eq!(seconds(&nodes("a", 1, 50))[..2], [Some(50), Some(150)], "more than fifty nodes are many");
         let excluded: Vec<ZoneMember> =
             nodes("a", 2, 3).into_iter().map(|node| ZoneMember { excluded: true, ..node }).collect();
         assert_eq!(seconds(&excluded)[0], Some(50), "an excluded node does not cause a disruption");

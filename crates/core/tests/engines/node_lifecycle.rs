@@ -16,6 +16,7 @@ mod properties;
 mod removed;
 mod restarts;
 mod silent_on_purpose;
+mod single_facts;
 mod timeline;
 mod turns;
 

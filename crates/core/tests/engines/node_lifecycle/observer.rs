@@ -205,3 +205,30 @@ fn reported_changes_are_not_taken_for_done() {
     harness.pass(10);
     assert_eq!(harness.tainted(), ["a1"]);
 }
+
+/// Also if something else is left to do for it.
+#[test]
+fn a_silence_that_returns_is_reported_again_on_a_node_that_is_cordoned() {
+    let mut harness = observer(&[("a", 8)]);
+    harness.edit("a1", |node| node.unschedulable = true);
+    for round in 1..=2 {
+        harness.kill(&["a1"]);
+        harness.pass(70);
+        assert_eq!(declared(&harness), round);
+        harness.revive(&["a1"]);
+        harness.pass(100);
+    }
+}
+
+/// A node that would have one NoExecute taint would get another one in exchange.
+#[test]
+fn an_exchange_of_taints_is_reported_as_one() {
+    let mut harness = observer(&[("a", 8)]);
+    harness.set_ready("a1", false);
+    harness.pass(30);
+    harness.notices.clear();
+    harness.kill(&["a1"]);
+    harness.pass(70);
+    let whys: Vec<TaintCause> = would(&harness).iter().map(|(.., why)| *why).collect();
+    assert!(whys.contains(&TaintCause::Swap), "{:?}", would(&harness));
+}

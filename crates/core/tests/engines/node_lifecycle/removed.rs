@@ -78,3 +78,21 @@ fn a_list_of_pods_that_is_aborted_removes_none() {
     harness.pass(120);
     assert_eq!(marked(&harness), ["kept"], "without a list that runs, its end means nothing");
 }
+
+#[test]
+fn a_lease_that_is_not_listed_is_gone_and_an_empty_zone_is_not_kept() {
+    let mut harness = NodeLifecycleHarness::new(&[("alpha", 3), ("beta", 3)]);
+    ["beta0", "beta1", "beta2"].iter().for_each(|name| harness.set_ready(name, false));
+    harness.pass(1);
+    let waiting: usize = {
+        let engine = harness.engine.as_ref().expect("it runs");
+        engine.zones().map(|zone| zone.waiting).sum()
+    };
+    assert!(waiting > 0 && knows(&harness, "beta0") && knows(&harness, "beta"));
+    for name in ["beta0", "beta1", "beta2"] {
+        harness.stored.remove(name);
+        harness.kubelets.remove(name);
+    }
+    harness.list(false);
+    assert!(!knows(&harness, "beta") && knows(&harness, "alpha"));
+}
