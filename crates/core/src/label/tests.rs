@@ -25,6 +25,8 @@ fn keys_and_values_at_their_limits() {
         ("A/a", 0),
         ("a..b/a", 2),
         ("a.b-/a", 3),
+        ("my-app.x_y/a", 8),
+        ("a-b.c-d_e/a", 7),
         ("a/b/c", 3),
         ("a=b", 1),
     ];

@@ -191,9 +191,7 @@ impl<'p> PoolSurvey<'p> {
         let strays = self.named(&|ownership| {
             let home = ownership.taken.map(|owner| self.pools[owner].label().key);
             let label = pool.label();
-            ownership.taken != Some(at)
-                && home != Some(label.key.clone())
-                && ownership.plain.has_stray(&label, self.pools)
+            home.as_ref() != Some(&label.key) && ownership.plain.has_stray(&label, self.pools)
         });
         if !strays.is_empty() {
             let message = format!(

@@ -158,3 +158,14 @@ fn lists_are_bounded_and_the_systems_pods_come_last() {
     assert_eq!(reported.exempt_pods[0].message, "its namespace is exempt");
     assert_eq!((reported.violating_pods.len(), reported.evicted.len()), (NAMED_MAX, 50));
 }
+
+#[test]
+fn no_more_than_a_thousand_pods_are_evicted_at_a_time() {
+    let evicts = DedicatedPool { enforcement: PoolEnforcement::Evict, ..pool("a", 1) };
+    for (count, expected) in [(999, 999), (1_001, 1_000)] {
+        let pods: Vec<PodOnNodeFact> =
+            (0..count).map(|at| on("n1", &format!("p{at:04}"), of("shop"))).collect();
+        let reported = reported(&evicts, PoolValidity::Applied, &pods, &PoolExemptions::default());
+        assert_eq!((reported.violations, reported.evicted.len()), (count, expected));
+    }
+}

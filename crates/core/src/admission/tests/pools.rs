@@ -6,6 +6,7 @@ use crate::admission::pool::*;
 use crate::taint::TaintEffect;
 use crate::testkit::taint;
 use crate::time::Wall;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -238,4 +239,38 @@ fn effects_are_added_once() {
     one.taint.effects = ["NoExecute", "PreferNoSchedule", "NoExecute"].map(TaintEffect::new).into();
     assert_eq!(one.taints(), [taint("dedicated=a:NoExecute"), taint("dedicated=a:PreferNoSchedule")]);
     assert_eq!(one.barrier(), [taint("dedicated=a:NoExecute")]);
+}
+
+/// Except on a node of a pool with a label of the same key, which is a conflict.
+#[test]
+fn the_label_of_a_pool_on_a_node_that_is_not_its_own_is_a_finding() {
+    let (a, b) = (pool("a", 3), pool("b", 1));
+    let mut other = pool("c", 2);
+    other.label = Some(PoolLabel { key: "team".into(), value: "c".into() });
+    other.taint.key = "team".into();
+    let pools = [a, b, other];
+    for (labels, expected) in [
+        ("pool=a dedicated=a", "Applied"),
+        ("dedicated=a", "Applied SelectsNothing StrayLabel"),
+        ("dedicated=other", "Applied SelectsNothing"),
+        ("pool=b dedicated=a", "Applied SelectsNothing"),
+        ("pool=c dedicated=a", "Applied SelectsNothing StrayLabel"),
+    ] {
+        let nodes = [pool_node("open", "", ""), pool_node("n", labels, "")];
+        let found = reasons(&assess(&pools, Some(&nodes), RecordTrust::Pools)[0]);
+        assert_eq!(found, expected, "{labels}");
+    }
+}
+
+#[test]
+fn a_conflict_names_its_first_node_and_counts_the_others() {
+    for (nodes, expected) in [(1, None), (2, Some(" (and 1 more nodes)")), (4, Some(" (and 3 more nodes)"))] {
+        let mut all: Vec<PoolNode> =
+            (0..nodes).map(|at| pool_node(&format!("n{at}"), "pool=a", "dedicated=x:NoSchedule")).collect();
+        all.push(pool_node("open", "", ""));
+        let found = assess(&[pool("a", 1)], Some(&all), RecordTrust::Pools).remove(0).findings;
+        let conflict = found.iter().find(|one| one.reason == Reason::NodeConflict).expect("another value");
+        let more = conflict.message.find(" (and ").map(|at| &conflict.message[at..]);
+        assert_eq!(more, expected);
+    }
 }
