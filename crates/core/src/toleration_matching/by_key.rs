@@ -176,3 +176,24 @@ pub(super) fn match_taints(
     }
     pass.settled.into_iter().map(|settled| settled.unwrap_or(TaintMatch::Untolerated)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testkit::taint;
+    use alloc::format;
+
+    /// Also where many hashes begin with the same bits.
+    #[test]
+    fn every_taint_is_found_by_its_hash() {
+        let taints: Vec<Taint> = (0..40).map(|at| taint(&format!("k{at}:NoExecute"))).collect();
+        let all: Vec<&Taint> = taints.iter().collect();
+        let half = |one: &Taint| one.key[1..].parse::<u64>().expect("a number") / 2;
+        let index = HashIndex::new(&all, half);
+        for hash in 0..20 {
+            let found: Vec<u64> = index.find(hash).iter().map(|place| u64::from(place.1)).collect();
+            assert_eq!(found, [2 * hash, 2 * hash + 1]);
+        }
+        assert!(index.find(20).is_empty() && index.find(u64::MAX).is_empty());
+    }
+}
