@@ -31,7 +31,7 @@ fn ready(status: ConditionStatus) -> Vec<NodeCondition> {
 }
 
 /// A node that was created at second zero.
-fn node(name: &str, version: u64, conditions: Vec<NodeCondition>) -> NodeHealthFact {
+fn posted(name: &str, version: u64, conditions: Vec<NodeCondition>) -> NodeHealthFact {
     NodeHealthFact {
         name: NodeName::new(name),
         uid: Uid::new(name),
@@ -83,7 +83,7 @@ fn nl_11_only_a_node_that_never_showed_life_counts_from_its_creation() {
         ("ready", ready(ConditionStatus::True)),
         ("leased", Vec::new()),
     ] {
-        engine.handle(nodes(node(name, 2, conditions)), at(100));
+        engine.handle(nodes(posted(name, 2, conditions)), at(100));
     }
     // A time that was written counts to the end of its second.
     let found = ["silent", "pressed", "ready", "leased"].map(|name| renewed(&engine, name, 100));
@@ -103,9 +103,9 @@ fn nl_11_a_ready_condition_that_appears_or_disappears_shows_life() {
     ] {
         let mut engine = synced(100);
         engine.handle(leases("n", 1, Some(0)), at(100));
-        engine.handle(nodes(node("n", 2, before.clone())), at(100));
+        engine.handle(nodes(posted("n", 2, before.clone())), at(100));
         engine.tick(at(130).mono);
-        engine.handle(nodes(node("n", 3, after.clone())), at(130));
+        engine.handle(nodes(posted("n", 3, after.clone())), at(130));
         assert_eq!(renewed(&engine, "n", 130), expected, "{before:?} {after:?}");
     }
 }
@@ -114,7 +114,7 @@ fn nl_11_a_ready_condition_that_appears_or_disappears_shows_life() {
 #[test]
 fn d11_a_node_is_silent_after_its_lease_can_be_decoded_again() {
     let mut engine = synced(100);
-    engine.handle(nodes(node("n", 2, ready(ConditionStatus::True))), at(100));
+    engine.handle(nodes(posted("n", 2, ready(ConditionStatus::True))), at(100));
     let lease = ObjectRef::node(&NodeName::new("n"), None);
     engine.handle(Input::Leases(ObjectEvent::Undecodable(lease)), at(100));
     let mut silent = Vec::new();
@@ -211,7 +211,7 @@ fn pulled(engine: &mut impl Engine<Effect = Effect>, now: Now, kind: fn(&Effect)
 fn a_failure_about_a_node_that_was_replaced_delays_nothing() {
     for is_write in [false, true] {
         let mut engine = synced(100);
-        let mut cordoned = node("n", 2, ready(ConditionStatus::True));
+        let mut cordoned = posted("n", 2, ready(ConditionStatus::True));
         cordoned.unschedulable = true;
         engine.handle(nodes(cordoned.clone()), at(100));
         assert!(
@@ -248,7 +248,7 @@ fn a_failure_about_a_node_that_was_replaced_delays_nothing() {
 fn p31_a_write_without_its_version_is_followed_by_a_read() {
     for version in [Some(ResourceVersion(3)), None] {
         let mut engine = synced(100);
-        let mut fact = node("n", 2, ready(ConditionStatus::True));
+        let mut fact = posted("n", 2, ready(ConditionStatus::True));
         (fact.unschedulable, fact.platform.os) = (true, Some("linux".into()));
         engine.handle(nodes(fact), at(100));
         assert!(
@@ -266,9 +266,9 @@ fn p31_a_write_without_its_version_is_followed_by_a_read() {
 #[test]
 fn nl_16_no_execute_taints_are_removed_before_other_taints_are_written() {
     let mut engine = synced(100);
-    let mut tainted = node("z", 2, ready(ConditionStatus::True));
+    let mut tainted = posted("z", 2, ready(ConditionStatus::True));
     tainted.taints = vec![taint(&ManagedTaint::NotReadyNoExecute.to_string())];
-    let mut cordoned = node("a", 3, ready(ConditionStatus::True));
+    let mut cordoned = posted("a", 3, ready(ConditionStatus::True));
     cordoned.unschedulable = true;
     engine.handle(nodes(cordoned), at(100));
     engine.handle(nodes(tainted), at(100));
