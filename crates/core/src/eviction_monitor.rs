@@ -12,6 +12,7 @@ mod tests;
 
 pub(crate) use monitored_pod::{NamesHash, TolerationLists, UidHash};
 
+use crate::api_error::ApiFailure;
 use crate::engine::{Engine as _, LiveRead};
 use crate::engine_monitor::{EngineMonitor, RequestProperty, RequestViolation};
 use crate::eviction::{EvictionEffect, EvictionEngine, EvictionInput};
@@ -244,6 +245,10 @@ impl EngineMonitor for EvictionMonitor {
             EvictionInput::PodRead { pod, result: Ok(read), half_deleted } => {
                 self.marks.respond(pod, false, now.mono);
                 self.pod_read(pod, read, *half_deleted);
+            }
+            // The pod is gone, though the watch may not have delivered it yet.
+            EvictionInput::PodRead { pod, result: Err(ApiFailure::NotFound), .. } => {
+                self.remove_pod(&pod.uid)
             }
             EvictionInput::Marked { pod, result: Err(_) }
             | EvictionInput::Unmarked { pod, result: Err(_) }

@@ -263,6 +263,7 @@ fn s9_no_condition_stays_without_a_further_request() {
         EvictionInput::Deleted { pod: pod(), result: Ok(()) },
         EvictionInput::Unmarked { pod: pod(), result: Ok(()) },
         EvictionInput::PodRead { pod: pod(), result: Ok(LiveRead::NotFound), half_deleted: false },
+        EvictionInput::PodRead { pod: pod(), result: Err(ApiFailure::NotFound), half_deleted: false },
         EvictionInput::Pods(gone),
     ] {
         assert_eq!(idle_at(&[(end.clone(), 71)], 300), None, "{end:?}");
