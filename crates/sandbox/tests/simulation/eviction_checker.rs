@@ -15,6 +15,10 @@ const RESOLUTION: SignedDuration = SignedDuration::from_secs(1);
 /// is later than the real one (S4), and retries have pauses (L2).
 const LATE: f64 = 60.0;
 
+/// How long a change may be unknown that a silent stream hides: everything is listed again (L4). A countdown that begins with
+/// it is as much later.
+const UNKNOWN_MAX: SignedDuration = SignedDuration::from_mins(5);
+
 /// How much later, if nothing ever failed: B of L1.
 const LATE_IN_PEACE: f64 = 1.0;
 
@@ -66,6 +70,8 @@ struct CheckedPod {
     name: String,
     node: String,
     bound: Option<Timestamp>,
+    /// The latest moment that a controller may read as that: the kubelet reports it, and may do so late (D1).
+    reported: Option<Timestamp>,
     tolerations: Value,
     /// Succeeded, failed, terminating or gone: exempt from eviction (D6).
     over: bool,
@@ -96,6 +102,14 @@ fn text<'a>(value: &'a Value, field: &str) -> &'a str {
 
 fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64()
+}
+
+/// When the pod was bound, by its status; both times are the kubelet's if the pod was created with its node.
+fn binding_reported(status: &Value) -> Option<Timestamp> {
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let scheduled = conditions.filter(|one| one["type"] == "PodScheduled");
+    let scheduled = scheduled.map(|one| text(one, "lastTransitionTime"));
+    scheduled.chain([text(status, "startTime")]).filter_map(|time| time.parse().ok()).max()
 }
 
 /// When a field manager that owns the taints last wrote the node.
@@ -173,6 +187,7 @@ impl EvictionChecker {
         if !node.is_empty() && pod.bound.is_none() {
             (pod.node, pod.bound) = (node.to_owned(), Some(commit.at));
         }
+        pod.reported = binding_reported(&commit.object["status"]).max(pod.bound);
         pod.tolerations = spec["tolerations"].clone();
         pod.deleted |= ends;
         pod.over = pod.deleted || ["Succeeded", "Failed"].contains(&text(&commit.object["status"], "phase"));
@@ -226,11 +241,15 @@ impl EvictionChecker {
         ));
     }
 
-    /// S4, L3: whatever happened to its controller before, a pod leaves when it is due by the starts of its taints.
+    /// S4, L3: whatever happened to its controller before, a pod leaves when it is due by the starts of its taints. What has
+    /// changed shortly before everything works again may still be unknown then (L4).
     fn judge_lateness(&mut self, uid: &str, at: Timestamp) {
-        let Some((calm, due)) = self.undelayed_from.zip(self.due(uid, Instance::latest)) else { return };
+        let latest = self.due_from(uid, Instance::latest, |pod| pod.reported);
+        let Some((calm, due)) = self.undelayed_from.zip(latest) else { return };
         let Some(pod) = self.pods.get(uid).filter(|pod| !self.is_held(pod)) else { return };
-        let late = seconds(due.max(calm), at);
+        let is_recent = pod.due.is_some_and(|(_, changed)| calm < changed + UNKNOWN_MAX);
+        let known = if is_recent { due + UNKNOWN_MAX } else { due };
+        let late = seconds(known.max(calm), at);
         if late > LATE {
             self.faults.push(format!(
                 "L3: {} on {} was due at {due:.3} and was deleted at {at:.3}, {late:.1} s late; taints {:?}; tolerations {}",
@@ -290,8 +309,17 @@ impl EvictionChecker {
 
     /// When a pod is due by the present state and these starts; `None` is never.
     fn due(&self, uid: &str, start: impl Fn(&Instance) -> Timestamp) -> Option<Timestamp> {
+        self.due_from(uid, start, |pod| pod.bound)
+    }
+
+    fn due_from(
+        &self,
+        uid: &str,
+        start: impl Fn(&Instance) -> Timestamp,
+        bound: impl Fn(&CheckedPod) -> Option<Timestamp>,
+    ) -> Option<Timestamp> {
         let pod = self.pods.get(uid).filter(|pod| !pod.over)?;
-        let bound = pod.bound?;
+        let bound = bound(pod)?;
         let due = |taint: &Instance| {
             let timeout = SignedDuration::from_secs(timeout(&pod.tolerations, taint)?.clamp(0, 1 << 30));
             Some(start(taint).max(bound) + timeout)

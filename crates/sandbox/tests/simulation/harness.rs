@@ -79,6 +79,8 @@ pub(crate) struct SimulationHarness {
     pub(super) elected: bool,
     /// Violations found besides those in the log.
     wrong: Vec<String>,
+    /// How many records were written to `TAINTWARD_RECORDS`.
+    records: usize,
 }
 
 pub(crate) fn pods() -> ResourceId {
@@ -149,6 +151,7 @@ impl SimulationHarness {
             controllers: (0..controllers).map(|_| None).collect(),
             elected,
             wrong: Vec::new(),
+            records: 0,
         }
     }
 

@@ -4,9 +4,11 @@ use super::SimulationHarness;
 use crate::mutation::ControllerMutation;
 use crate::request_audit::Between;
 use futures::FutureExt as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use std::{env, fs};
 use taintward_controller::run::run_on;
 use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::time::Wall;
@@ -169,7 +171,14 @@ impl SimulationHarness {
             Ok(Ok(())) | Err(_) => {}
         }
         drop(request);
-        if let Some(error) = recorder.and_then(|recorder| replay_error(&recorder)) {
+        let Some(recorder) = recorder else { return };
+        if let Some(folder) = env::var_os("TAINTWARD_RECORDS") {
+            self.records += 1;
+            let path = PathBuf::from(folder).join(format!("{:02}-controller-{which}.record", self.records));
+            fs::write(&path, recorder.to_bytes())
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        }
+        if let Some(error) = replay_error(&recorder) {
             self.wrong.push(format!("the record of controller {which}: {error}"));
         }
     }
