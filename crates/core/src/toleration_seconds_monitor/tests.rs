@@ -206,6 +206,9 @@ fn s1_the_right_pod_with_the_tolerations_that_were_observed() {
     let object = ObjectRef::pod(Uid::new("uid-p"), Some(NodeName::new("n1")));
     gone.input(TolerationSecondsInput::Pods(ObjectEvent::Deleted(object)), 50);
     assert_eq!(gone.hold_violates().as_deref(), Some("S1: no event has shown such a pod"));
+    let result = Ok(history.pod.clone());
+    gone.input(TolerationSecondsInput::PatchDone { patch: patch.clone().into(), result }, 60);
+    assert_eq!(gone.hold_violates().as_deref(), Some("S1: no event has shown such a pod"));
     let mut unlisted = history.clone();
     unlisted.list(TolerationSecondsInput::Pods, None);
     assert_eq!(unlisted.hold_violates().as_deref(), Some("S1: no event has shown such a pod"));
@@ -226,6 +229,23 @@ fn s1_an_older_event_changes_nothing_and_a_list_does() {
     history.input(older(true), 10);
     let reason = "S1: the pod has other tolerations than the request requires";
     assert_eq!(history.hold_violates().as_deref(), Some(reason));
+}
+
+#[test]
+fn s3_an_older_event_of_a_node_changes_nothing_and_a_list_does() {
+    let mut history = PatchHistory::new();
+    let is_silent = |history: &PatchHistory| {
+        let patch = history.patch(PatchPurpose::Backfill, both(Some(60)), PatchedRecord::None);
+        history.violated(patch, 100).is_some()
+    };
+    history.silent_since(40);
+    history.node(hold_node("uid-n1", 1, None), 50);
+    assert!(is_silent(&history));
+    let mut newer = history.clone();
+    newer.node(hold_node("uid-n1", 3, None), 50);
+    assert!(!is_silent(&newer));
+    history.list(TolerationSecondsInput::Nodes, Some(hold_node("uid-n1", 1, None)));
+    assert!(!is_silent(&history), "the store was restored");
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! Tests what the engine decides at one moment: the first effects, the patches of nodes, the counts, and the explanation of
 //! a node.
 
-use crate::dedicated_pools::api_server::{exemptions, list};
+use crate::dedicated_pools::api_server::{exemptions, failed, list};
 use crate::dedicated_pools::objects::{dedicated, pool, pool_node, pool_taint, prepared, resident};
 use taintward_core::admission::pool::{PoolExemptions, RecordEdit};
+use taintward_core::api_error::ApiFailure;
 use taintward_core::dedicated_pools::{
     DedicatedPoolConfig, DedicatedPoolEngine, DedicatedPoolInput, DedicatedPoolNotice, FINALIZER, NodePatch,
     PoolEffect, PoolFact, PoolNamespaceFact, PoolNodeDelay, PoolNodeFact, PoolResponse,
 };
 use taintward_core::engine::{Engine as _, Lane};
 use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::object_event::ObjectEvent;
 use taintward_core::testkit::taint_of;
 use taintward_core::time::{Mono, Now, Span, Wall};
 
@@ -313,8 +315,7 @@ fn a_finalizer_that_was_not_added_is_retried_after_a_pause() {
     let mut engine = engine(&[pool("a", &["n1"])], &[pool_node("n1")]);
     let adds = |effect: &PoolEffect| matches!(effect, PoolEffect::AddFinalizer(_));
     let add = pull(&mut engine).into_iter().find(adds).expect("the finalizer");
-    let failure =
-        crate::dedicated_pools::api_server::failed(taintward_core::api_error::ApiFailure::Forbidden);
+    let failure = failed(ApiFailure::Forbidden);
     engine.handle(DedicatedPoolInput::EffectDone { effect: add, result: Err(failure) }, now());
     let tries = |engine: &DedicatedPoolEngine, lane, micros: i64| {
         let mut engine = engine.clone();
@@ -328,4 +329,23 @@ fn a_finalizer_that_was_not_added_is_retried_after_a_pause() {
     assert!(first >= 75_000, "after {first} microseconds");
     assert_eq!(tries(&engine, Lane::Fresh, first), 0);
     assert_eq!(tries(&engine, Lane::Fresh, first + 10_000_000), 0);
+}
+
+#[test]
+fn a_pod_whose_eviction_was_throttled_waits_for_its_pause_whatever_changes() {
+    let mut engine = engine(&[prepared("a", &["n1"])], &[dedicated("n1", "a")]);
+    let is_eviction = |effect: &PoolEffect| matches!(effect, PoolEffect::EvictPod { .. });
+    let evict = pull(&mut engine).into_iter().find(is_eviction).unwrap();
+    let result = Err(failed(ApiFailure::Throttled(Some(Span::from_secs(20)))));
+    engine.handle(DedicatedPoolInput::EffectDone { effect: evict, result }, now());
+    let mut evictions = Vec::new();
+    for second in 1..=25 {
+        let at = Now::exact(Mono::from_secs(second), Wall::from_secs(1_800_000_000 + second));
+        let fact = pool_node(&format!("new-{second}"));
+        engine.handle(DedicatedPoolInput::Nodes(ObjectEvent::Applied { fact, listed: false }), at);
+        engine.tick(at.mono);
+        let effects = std::iter::from_fn(|| engine.next_effect(Lane::All, at));
+        evictions.extend(effects.filter(is_eviction).map(|_| second));
+    }
+    assert_eq!(evictions, [20]);
 }

@@ -5,7 +5,7 @@ use super::{cluster, graceful, left_on, policy, taint_nodes};
 use taintward_core::admission::LabelSelector;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
-use taintward_core::eviction_policy::{EvictionPolicy, SelectedTaint};
+use taintward_core::eviction_policy::{EvictionPolicy, SelectedTaint, UnavailableLimit};
 use taintward_core::identity::PodRef;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::testkit::{node, pod, taint};
@@ -322,4 +322,19 @@ fn a_pod_that_waits_for_a_retry_is_deleted_at_the_deadline_of_its_policy() {
         let deleted = world.monitor.deleted_at("n1-0").unwrap() - tainted - 1_000 * deadline;
         assert!((0..500).contains(&deleted), "{deleted} ms after {deadline} s");
     }
+}
+
+/// Its eviction is tried again and again, so that it may be gone at any moment.
+#[test]
+fn a_pod_that_leaves_counts_for_a_limit_of_replicas_that_is_new() {
+    let mut world = cluster(vec![graceful(None)], 1);
+    world.unavailable.insert("n1-0".into());
+    taint_nodes(&mut world, &["n1"], &TAINT);
+    world.pass(10_000);
+    let limit = Some(UnavailableLimit { replicas: Some(1), percent: None });
+    world.set_policy(EvictionPolicy { unavailable_per_workload: limit, ..graceful(None) });
+    world.pass(1_000);
+    taint_nodes(&mut world, &["n2"], &TAINT);
+    world.pass(60_000);
+    assert_eq!(world.monitor.names(), [""; 0]);
 }

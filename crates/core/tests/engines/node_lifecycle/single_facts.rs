@@ -311,3 +311,26 @@ fn s7_a_doubt_delays_the_no_execute_taint_of_a_silent_node() {
         assert_eq!(add.has(ManagedTaint::UnreachableNoExecute), !is_lost);
     }
 }
+
+#[test]
+fn a_node_waits_since_it_became_not_ready_whatever_else_changes() {
+    let mut harness = NodeLifecycleHarness::new(&[("a", 8)]);
+    harness.leading = false;
+    for name in ["a5", "a2"] {
+        harness.kubelets.get_mut(name).expect("it exists").ready = false;
+        harness.edit(name, |node| {
+            node.conditions[0].status = ConditionStatus::False;
+            node.taints = vec![taint(&ManagedTaint::NotReady.to_string())];
+        });
+        harness.pass(1);
+    }
+    harness.edit("a5", |node| {
+        node.conditions.push(condition(ConditionKind::MemoryPressure, ConditionStatus::False));
+    });
+    harness.pass(20);
+    let now = harness.clock().mono;
+    let engine = harness.engine.as_ref().expect("it runs");
+    let delays =
+        ["a5", "a2"].map(|name| engine.explain(&NodeName::new(name), now).expect("known").delayed_by);
+    assert_eq!(delays, [None, Some(DelayReason::OtherNodeFirst)]);
+}
