@@ -4,6 +4,7 @@ use super::log::{LogKind, LoggedCommit};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// How old the facts behind a deletion may be: W of S2.
 const WINDOW: f64 = 5.0;
@@ -15,8 +16,8 @@ const RESOLUTION: SignedDuration = SignedDuration::from_secs(1);
 /// is later than the real one (S4), and retries have pauses (L2).
 const LATE: f64 = 60.0;
 
-/// How long a change may be unknown that a silent stream hides: everything is listed again (L4). A countdown that begins with
-/// it is as much later.
+/// How long a change may be unknown that a silent stream hides: everything is listed again (L4), and starts are read from
+/// objects.
 const UNKNOWN_MAX: SignedDuration = SignedDuration::from_mins(5);
 
 /// How much later, if nothing ever failed: B of L1.
@@ -92,6 +93,10 @@ pub(crate) struct EvictionChecker {
     peaceful: bool,
     /// From when on nothing fails and nothing changes, unless other things delay evictions in this world.
     undelayed_from: Option<Timestamp>,
+    /// A stream fell silent in this world, and may stay so for good.
+    pub(crate) has_silent_streams: bool,
+    /// When the controllers were suspended.
+    suspended: Vec<(Timestamp, Timestamp)>,
     pub(crate) faults: Vec<String>,
     pub(crate) deletions: u64,
 }
@@ -122,6 +127,11 @@ fn taints_written(node: &Value) -> Option<Timestamp> {
 impl EvictionChecker {
     pub(crate) fn new(peaceful: bool, undelayed_from: Option<Timestamp>) -> Self {
         Self { peaceful, undelayed_from, ..Self::default() }
+    }
+
+    /// The controllers continue at this moment, after they were suspended for so long.
+    pub(crate) fn woke(&mut self, at: Timestamp, length: Duration) {
+        self.suspended.push((at - length, at));
     }
 
     pub(crate) fn receive(&mut self, commit: &LoggedCommit) {
@@ -242,14 +252,17 @@ impl EvictionChecker {
     }
 
     /// S4, L3: whatever happened to its controller before, a pod leaves when it is due by the starts of its taints. What has
-    /// changed shortly before everything works again may still be unknown then (L4).
+    /// changed shortly before everything works again may still be unknown then (L4), and what has changed while the
+    /// controllers were suspended begins for them when they continue.
     fn judge_lateness(&mut self, uid: &str, at: Timestamp) {
         let latest = self.due_from(uid, Instance::latest, |pod| pod.reported);
         let Some((calm, due)) = self.undelayed_from.zip(latest) else { return };
         let Some(pod) = self.pods.get(uid).filter(|pod| !self.is_held(pod)) else { return };
-        let is_recent = pod.due.is_some_and(|(_, changed)| calm < changed + UNKNOWN_MAX);
-        let known = if is_recent { due + UNKNOWN_MAX } else { due };
-        let late = seconds(known.max(calm), at);
+        let changed = pod.due.map_or(due, |(_, changed)| changed);
+        let found = Some(changed + UNKNOWN_MAX).filter(|found| self.has_silent_streams && calm < *found);
+        let unseen = self.suspended.iter().filter(|(from, to)| (*from..*to).contains(&changed));
+        let unseen = unseen.map(|(_, to)| to.duration_since(changed)).max().unwrap_or_default();
+        let late = seconds((due + unseen).max(calm).max(found.unwrap_or(calm)), at);
         if late > LATE {
             self.faults.push(format!(
                 "L3: {} on {} was due at {due:.3} and was deleted at {at:.3}, {late:.1} s late; taints {:?}; tolerations {}",

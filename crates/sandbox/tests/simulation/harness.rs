@@ -9,7 +9,7 @@ use super::log::SimulationLog;
 use super::mutation::ControllerMutation;
 use super::node_checker::NodeChecker;
 use controllers::SimulatedController;
-use fakekube::fault::FaultInjector;
+use fakekube::fault::{FaultInjector, InjectedFault};
 use fakekube::id_generator::IdGenerator;
 use fakekube::resource::{ResourceId, known};
 use fakekube::store::ListRange;
@@ -186,6 +186,7 @@ impl SimulationHarness {
         // What delays evictions is not late.
         let undelayed_from = self.calm_at.filter(|_| self.delays.is_none() && self.mutation.hears_all());
         let mut eviction_checker = EvictionChecker::new(strict && self.delays.is_none(), undelayed_from);
+        eviction_checker.has_silent_streams = self.faults.counts().contains_key(&InjectedFault::StreamSilent);
         let mut delay_checker = DelayChecker::default();
         let mut node_checker = NodeChecker::new(
             self.peaceful && self.mutation.is_undisturbed(),
@@ -197,6 +198,7 @@ impl SimulationHarness {
         }
         for (at, length) in &self.woken {
             node_checker.woke(*at, *length);
+            eviction_checker.woke(*at, *length);
         }
         for commit in self.log.commits.lock().unwrap().iter() {
             eviction_checker.receive(commit);
