@@ -25,13 +25,18 @@ mod slow;
 
 use crate::common::EvictionHarness;
 use crate::common::paired::PairedEngine;
-use taintward_core::eviction::EvictionConfig;
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig};
 use taintward_core::eviction_policy::EvictionPolicy;
 
 fn one_node() -> EvictionHarness {
     let mut harness = EvictionHarness::new();
     harness.add_node("n1");
     harness
+}
+
+/// No pod gets the condition `DisruptionTarget`, so that a DELETE follows the read of its node.
+fn never() -> EvictionConfig {
+    EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
 }
 
 /// The comparison with a policy that selects nothing is sensitive: one that selects the eviction fails it.

@@ -24,8 +24,8 @@ pub(crate) struct Installation<'c> {
     pub(crate) port: u16,
 }
 
-/// An API server opens the storage of a new kind again shortly after it begins to serve the kind; a watch that was opened
-/// before may stay silent until the next list, minutes later. Pods of an installation start later than that.
+/// An API server opens the storage of a new kind again shortly after it begins to serve the kind. Under load, a webhook that
+/// started before did not know the pools for a minute. Pods of an installation start later than that.
 async fn wait_until_served(admin: &TestApi) {
     let mut since = Instant::now();
     wait::until("the new kinds to be served", STARTUP_TIMEOUT, async || {

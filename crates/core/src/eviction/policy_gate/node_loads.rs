@@ -158,7 +158,7 @@ impl NodeLoads {
     }
 
     /// Whether further pods of the node may leave it, so that it is one of at most `limit` nodes that are emptied under this
-    /// policy.
+    /// policy; a limit is at least one, because no pod of an invalid policy gets here.
     pub(crate) fn may_empty(&self, policy: &Uid, node: &NodeName, limit: u32) -> bool {
         let Some(emptied) = self.emptied.get(policy) else { return true };
         let is_emptied = emptied.nodes.contains(node);

@@ -2,19 +2,14 @@
 //! another node of the same name.
 
 use crate::common::script::{Script, at, failed, tainted_node, well};
+use crate::eviction::never;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, LiveRead};
-use taintward_core::eviction::{
-    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice,
-};
+use taintward_core::eviction::{EvictionEffect, EvictionInput, EvictionNotice};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::identity::{NodeName, Uid};
 use taintward_core::object_event::{ObjectEvent, ObjectRef};
 use taintward_core::testkit::{pod, pod_ref, toleration};
-
-fn never() -> EvictionConfig {
-    EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
-}
 
 fn nodes(fact: NodeFact) -> EvictionInput {
     EvictionInput::Nodes(ObjectEvent::Applied { fact, listed: false })

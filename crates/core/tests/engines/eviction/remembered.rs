@@ -1,15 +1,12 @@
 //! Tests what the engine remembers of slow and lost requests, and for how long.
 
 use crate::common::script::{Script, at, failed, tainted_node, well};
+use crate::eviction::never;
 use taintward_core::api_error::ApiFailure;
-use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::identity::NodeName;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::testkit::pod;
-
-fn never() -> EvictionConfig {
-    EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
-}
 
 fn slow_deletes(script: &Script) -> Vec<(String, bool)> {
     let row = |effect: &EvictionEffect| match effect {

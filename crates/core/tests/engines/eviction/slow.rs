@@ -1,17 +1,14 @@
 //! Tests late responses and watch events: due pods are still evicted, and the API server is not polled without end.
 
 use crate::common::script::{Script, at, failed, tainted_node, well};
+use crate::eviction::never;
 use taintward_core::api_error::ApiFailure;
 use taintward_core::engine::{Engine, Lane, LiveRead};
-use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput};
 use taintward_core::identity::ResourceVersion;
 use taintward_core::object_event::ObjectEvent;
 use taintward_core::testkit::{pod, pod_ref, toleration};
 use taintward_core::time::Mono;
-
-fn never() -> EvictionConfig {
-    EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
-}
 
 /// Each live read is ahead of the watch, within the second of the taint's `timeAdded`.
 #[test]
