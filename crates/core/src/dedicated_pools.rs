@@ -133,7 +133,7 @@ impl DedicatedPoolEngine {
             self.plan = Arc::new(PoolPlan::of(&self.cache));
             self.nodes_to_write.clone_from(self.plan.nodes_to_write());
             let uids: BTreeSet<&Uid> = self.plan.facts().iter().map(|fact| &fact.uid).collect();
-            self.status_writes.retain(|uid, _| uids.contains(uid));
+            self.status_writes.retain(|uid, at| uids.contains(uid) || now < at.plus(STATUS_PERIOD));
             self.backoff.retain(|key| match key {
                 PoolEffectKey::Pool(uid) => uids.contains(uid),
                 PoolEffectKey::Node(node) => self.nodes_to_write.contains(node),

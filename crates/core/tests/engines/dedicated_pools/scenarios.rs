@@ -86,6 +86,27 @@ fn a_deleted_pool_releases_its_nodes_and_is_removed() {
 }
 
 #[test]
+fn a_pool_that_cannot_be_decoded_for_a_moment_gets_one_status_a_second() {
+    let fact = prepared("a", &["n1"]);
+    let uid = fact.uid.clone();
+    let mut run = PoolLoop::new(server(&[fact], &[dedicated("n1", "a")]), 7);
+    let statuses = |run: &PoolLoop| run.server.writes.iter().filter(|write| *write == "status of a").count();
+    run.run_for(Span::from_millis(100));
+    assert_eq!(statuses(&run), 1, "{:?}", run.server.writes);
+    run.server.undecodable.push(uid.clone());
+    let fact = run.server.pools[&uid].clone();
+    run.server.put_pool(fact.clone());
+    run.run_for(Span::from_millis(300));
+    assert_eq!((run.engine.stats().undecodable, run.engine.stats().applied), (1, 0), "no plan contains it");
+    run.server.undecodable.clear();
+    run.server.put_pool(PoolFact { generation: fact.generation + 1, ..fact });
+    run.run_for(Span::from_millis(500));
+    assert_eq!((run.engine.stats().applied, statuses(&run)), (1, 1), "{:?}", run.server.writes);
+    run.run_for(Span::from_millis(300));
+    assert_eq!(statuses(&run), 2, "{:?}", run.server.writes);
+}
+
+#[test]
 fn d11_nodes_of_an_undecodable_or_unknown_pool_stay() {
     let (odd, mut other) = (prepared("odd", &["n1"]), prepared("b", &["n1"]));
     // The two pools do not conflict.
