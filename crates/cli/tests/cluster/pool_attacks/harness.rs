@@ -93,10 +93,14 @@ impl AttackHarness {
         pool("people", json!({"names": ["another"]}), json!({"users": ["ann"], "groups": ["ml-admins"]}))
             .await;
         let probe = format!("{EVIL}?dryRun=All");
-        let people = json!({"tolerations": [{"key": "example.com/people", "operator": "Exists"}]});
-        for (pool, more) in
-            [("teams", everything()), ("teams", json!({"nodeName": "gpu"})), ("people", people)]
-        {
+        // A rejection names one pool only: each probe tolerates the taint of one.
+        let tolerant =
+            |pool| json!({"tolerations": [{"key": format!("example.com/{pool}"), "operator": "Exists"}]});
+        for (pool, more) in [
+            ("teams", tolerant("teams")),
+            ("teams", json!({"nodeName": "gpu"})),
+            ("people", tolerant("people")),
+        ] {
             let words = format!("pool {pool} are not for this pod");
             wait::until(&words, STARTUP_TIMEOUT, async || {
                 let reported = self.bob.create(&probe, &gpu_pod("probe", "", more.clone())).await;

@@ -1,6 +1,5 @@
 //! Applies what `taintward install` prints and runs its controller and webhook as processes.
 
-use super::harness::STARTUP_TIMEOUT;
 use crate::admission::hook::{Hook, free_port};
 use crate::real::program::Taintward;
 use base64::Engine as _;
@@ -8,13 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
 use taintward_envtest::api::PatchType;
-use taintward_envtest::{Account, Cluster, TestApi, wait};
+use taintward_envtest::{Account, Cluster, TestApi};
 
 const NAMESPACE: &str = "taintward-system";
-/// For how long the API server serves new kinds without an interruption once it has opened their storages again.
-const SERVED_FOR: Duration = Duration::from_secs(3);
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1";
 
 pub(crate) struct Installation<'c> {
@@ -22,22 +18,6 @@ pub(crate) struct Installation<'c> {
     admin: TestApi,
     /// The port that API servers call.
     pub(crate) port: u16,
-}
-
-/// An API server opens the storage of a new kind again shortly after it begins to serve the kind. Under load, a webhook that
-/// started before did not know the pools for a minute. Pods of an installation start later than that.
-async fn wait_until_served(admin: &TestApi) {
-    let mut since = Instant::now();
-    wait::until("the new kinds to be served", STARTUP_TIMEOUT, async || {
-        for kind in ["dedicatedpools", "tolerationpolicies", "evictionpolicies"] {
-            if admin.get(&format!("/apis/taintward.io/v1alpha1/{kind}")).await.is_err() {
-                since = Instant::now();
-            }
-        }
-        Ok((since.elapsed() > SERVED_FOR).then_some(()))
-    })
-    .await
-    .unwrap();
 }
 
 impl<'c> Installation<'c> {
@@ -49,7 +29,6 @@ impl<'c> Installation<'c> {
         let done = install.env("KUBECONFIG", cluster.kubeconfig(Account::Admin, 0)).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let admin = cluster.api(Account::Admin).await.unwrap();
-        wait_until_served(&admin).await;
         let installed = Self { cluster, admin, port: free_port() };
         // Before anything runs, because this removes the CA bundle next to the address.
         installed.redirect(authority).await;
